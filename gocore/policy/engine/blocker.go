@@ -46,8 +46,8 @@ func (e *Engine) Blocker(c *Capture) Blocker {
 }
 
 // hold changes the number of readers that pin r's copy in tier t.
-func (e *Engine) hold(r *Record, t int, readers int32) {
-	f := e.Fragment(r, t)
+func (e *Engine) hold(o *Object, t int, readers int32) {
+	f := e.row(o, t)
 	was := f.Pins > 0
 	f.Pins += readers
 	switch now := f.Pins > 0; {

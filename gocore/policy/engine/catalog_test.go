@@ -225,7 +225,7 @@ func (c *catalog) hopeless(x *waited) {
 		return
 	}
 	for _, r := range x.recs {
-		if !c.w.e.tiers[at.Tier].fits(r) {
+		if !c.w.e.tiers[at.Tier].fits(&r.own) {
 			return
 		}
 	}
@@ -248,7 +248,7 @@ func (c *catalog) lands(x *Transfer) bool {
 func (c *catalog) rowOf(x *Transfer) *row {
 	r := x.Rec
 	return &row{
-		hi: c.w.index(r.Hist), tier: x.To, key: r.Key, serial: r.Written(), off: x.ToOff, size: r.Size, extent: c.w.e.tiers[x.To].extent(r), align: r.Align,
+		hi: c.w.index(r.Hist), tier: x.To, key: r.Key, serial: r.Written(), off: x.ToOff, size: r.Size, extent: c.w.e.tiers[x.To].extent(&r.own), align: r.Align,
 		top: r.Top(), content: contentOf(r),
 	}
 }
@@ -413,7 +413,7 @@ func (w *world) retire(t *rapid.T) {
 		if f.Class == fragment.Gap {
 			free += n
 		} else if f.Owner != nil && n > 0 {
-			c.stayed[contentOf(f.Owner)] = true
+			c.stayed[contentOf(f.Owner.home)] = true
 		}
 	}
 	for _, row := range c.ordered() {
@@ -472,7 +472,7 @@ func (w *world) checkCatalog() {
 		switch {
 		case r == nil:
 			reserve(row)
-		case c.owned[r] != row || r.copies[row.tier] == fragment.None || w.e.Fragment(r, row.tier).Offset != row.off || r.Written() != row.serial:
+		case c.owned[r] != row || r.own.copies[row.tier] == fragment.None || w.e.Fragment(r, row.tier).Offset != row.off || r.Written() != row.serial:
 			w.fatalf("%+v is not where its row says: %+v", *r, *row)
 		case row.dropping && !r.gone:
 			w.fatalf("%+v is being dropped, and its record lives", *row)
@@ -511,7 +511,7 @@ func (w *world) checkReserved(t int, wanted []bool) {
 				w.fatalf("byte %d belongs to a row without a record, and is not reserved: %+v", i, *f)
 			case reserved && !wanted[i] && !retired:
 				w.fatalf("byte %d is reserved for nobody%s", i, w.state())
-			case retired && f.Class == fragment.Gap, retired && f.Owner != nil && !c.stayed[contentOf(f.Owner)]:
+			case retired && f.Class == fragment.Gap, retired && f.Owner != nil && !c.stayed[contentOf(f.Owner.home)]:
 				w.fatalf("byte %d is retired, and used again: %+v", i, *f)
 			}
 		}

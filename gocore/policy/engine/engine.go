@@ -125,7 +125,7 @@ type Engine struct {
 	toPrefetch    []*History // those whose prefetcher may have work
 	prefetchSpare []*History // the list's other buffer
 	turns         turns      // buffer of prefetchTier
-	victims       []*Record  // buffer of evict
+	victims       []*Object  // buffer of evict
 	doneAt        []int64    // buffer of workers
 	running       int        // transfers handed out by Next
 	capturing     int        // captures that have room and are being copied
@@ -144,7 +144,7 @@ type Engine struct {
 type tier struct {
 	TierConfig
 	index     int
-	table     *fragment.Table[*Record]
+	table     *fragment.Table[*Object]
 	bytes     [fragment.Held + 1]int64 // by class
 	claims    fifo[*claim]
 	version   uint64 // grows when a fragment became evictable or free
@@ -198,10 +198,10 @@ type link struct {
 	straight     *bandwidth.Estimator // captures that cross it from the caller's memory; nil until one was measured
 	crossing     []*Transfer          // downward, under way
 	dirty        dirty                // complete only in the upper tier, without a queued flush
-	urgent       fifo[*Record]
-	normal       fifo[*Record]
-	demand       fifo[*Record] // loads that a restore waits for
-	ahead        fifo[*Record] // prefetches, which no restore waits for yet
+	urgent       fifo[*Object]
+	normal       fifo[*Object]
+	demand       fifo[*Object] // loads that a restore waits for
+	ahead        fifo[*Object] // prefetches, which no restore waits for yet
 	queued       int           // flushes queued (urgent or normal), each counted once
 	flushing     int           // of these, running
 	backlog      int64         // time at which the flushes queued so far are predicted to end
@@ -229,7 +229,7 @@ func New(cfg Config) *Engine {
 		wholeTable: wholeTable, scanLimit: scanLimit,
 	}
 	for i, c := range cfg.Tiers {
-		t := &tier{TierConfig: c, index: i, table: fragment.New[*Record](c.Capacity), hand: fragment.None}
+		t := &tier{TierConfig: c, index: i, table: fragment.New[*Object](c.Capacity), hand: fragment.None}
 		t.bytes[fragment.Gap] = c.Capacity
 		e.tiers = append(e.tiers, t)
 		e.outlives = e.outlives || c.Durable && cfg.Catalog != nil

@@ -107,15 +107,15 @@ func (tr *tier) ready() int64 {
 	return tr.bytes[fragment.Gap] + tr.bytes[fragment.Free] + tr.bytes[fragment.Flushing]
 }
 
-// late tells whether a flush of rec over l should begin now: otherwise the link would not finish before the last bytes come. The link l itself counts
-// at the rate at which bytes come in above it. If rec is sure to cross further links, each of them counts at the rate of captures.
-func (e *Engine) late(l *link, rec *Record) bool {
+// late tells whether a flush of o over l should begin now: otherwise the link would not finish before the last bytes come. The link l itself counts
+// at the rate at which bytes come in above it. If o is sure to cross further links, each of them counts at the rate of captures.
+func (e *Engine) late(l *link, o *Object) bool {
 	if e.pressed(l, &e.tiers[l.upper].inflow, hurry) {
 		return true
 	}
 	captures := &e.tiers[e.forecast.into].inflow
 	for t := l.upper; t < len(e.links); t = e.links[t].lower {
-		if e.pressed(e.links[t], captures, hurrySure) && e.outlies(rec, t) {
+		if e.pressed(e.links[t], captures, hurrySure) && e.outlies(o, t) {
 			return true
 		}
 	}
@@ -129,17 +129,17 @@ func (e *Engine) pressed(l *link, in *inflow, hurry float64) bool {
 	return short > 0 && in.faster(l.down.Rate()*float64(e.cfg.Workers)*coming/(hurry*short))
 }
 
-// outlies tells whether more bytes are expected before rec than the tiers down to tier t hold.
-func (e *Engine) outlies(rec *Record, t int) bool {
-	h := rec.Hist
-	if rec.seq == fragment.Unexpected || h.sweep.captures == 0 {
+// outlies tells whether more bytes are expected before o than the tiers down to tier t hold.
+func (e *Engine) outlies(o *Object, t int) bool {
+	h := e.histories[o.lane()]
+	if o.next() == fragment.Unexpected || h.sweep.captures == 0 {
 		return false
 	}
 	room := int64(0)
 	for u, tr := range e.tiers[:t+1] {
-		if e.uses(rec, u) {
+		if e.uses(o, u) {
 			room += tr.Capacity
 		}
 	}
-	return float64(rec.seq-e.heads[h.lane])*h.sweep.bytes/h.sweep.captures > float64(room)
+	return float64(o.next()-e.heads[h.lane])*h.sweep.bytes/h.sweep.captures > float64(room)
 }

@@ -57,39 +57,39 @@ func (w *world) checkTiers() {
 			if f.Class == fragment.Gap {
 				continue
 			}
-			r := f.Owner
-			if r == nil && w.catalogued(t) {
+			o := f.Owner
+			if o == nil && w.catalogued(t) {
 				continue // reserved: checkCatalog knows for which row
 			}
-			if leaves := f.Class == fragment.Free || f.Class == fragment.Promised || f.Class == fragment.Dirty; leaves && tr.behind(f) && r.leaves&(onNext(t)|onDirty(t)) == 0 {
-				w.fatalf("tier %d: nobody sees to it that %v, of class %d, leaves%s", t, r.Key, f.Class, w.state())
+			if leaves := f.Class == fragment.Free || f.Class == fragment.Promised || f.Class == fragment.Dirty; leaves && tr.behind(f) && o.leaves&(onNext(t)|onDirty(t)) == 0 {
+				w.fatalf("tier %d: nobody sees to it that %v, of class %d, leaves%s", t, name(o), f.Class, w.state())
 			}
-			if r == nil || r.copies[t] != id {
-				w.fatalf("tier %d: a fragment that its owner %v does not know", t, r)
+			if o == nil || o.copies[t] != id {
+				w.fatalf("tier %d: a fragment that its owner %v does not know", t, o)
 			}
-			if w.e.Record(r.ID) != r || w.forgotten[r] > 0 {
-				w.fatalf("tier %d: a fragment of %v, which has been forgotten", t, r.Key)
+			if w.e.Record(o.home.ID) != o.home || w.forgotten[o.home] > 0 {
+				w.fatalf("tier %d: a fragment of %v, which has been forgotten", t, name(o))
 			}
-			if r.gone && f.Pins == 0 && f.Transfers == 0 {
-				w.fatalf("tier %d: %v is gone and nobody reads it, but its room was not given back", t, r.Key)
+			if o.gone && f.Pins == 0 && f.Transfers == 0 {
+				w.fatalf("tier %d: %v is gone and nobody reads it, but its room was not given back", t, name(o))
 			}
-			if !r.gone && f.Class != w.e.classify(r, t, f) {
-				w.fatalf("tier %d: %v is of class %d, must be %d", t, r.Key, f.Class, w.e.classify(r, t, f))
+			if !o.gone && f.Class != w.e.classify(o, t, f) {
+				w.fatalf("tier %d: %v is of class %d, must be %d", t, name(o), f.Class, w.e.classify(o, t, f))
 			}
-			if spoiled := r.spoiled&(1<<t) != 0; spoiled && (f.Pins == 0 && f.Transfers == 0 || f.Class != fragment.Held || t != r.Top()) {
-				w.fatalf("tier %d: %v is spoiled, %d read it, and it is of class %d", t, r.Key, f.Pins, f.Class)
+			if spoiled := o.spoiled&(1<<t) != 0; spoiled && (f.Pins == 0 && f.Transfers == 0 || f.Class != fragment.Held || t != int(o.top)) {
+				w.fatalf("tier %d: %v is spoiled, %d read it, and it is of class %d", t, name(o), f.Pins, f.Class)
 			}
-			if r.gone && f.Class != fragment.Held {
-				w.fatalf("tier %d: %v is gone and read, but of class %d", t, r.Key, f.Class)
+			if o.gone && f.Class != fragment.Held {
+				w.fatalf("tier %d: %v is gone and read, but of class %d", t, name(o), f.Class)
 			}
-			if !r.gone && (f.Expected != r.place || f.Lane != r.Hist.lane) {
-				w.fatalf("tier %d: %v is expected at %d, its row says %d", t, r.Key, r.place, f.Expected)
+			if !o.gone && (f.Expected != o.place || f.Lane != o.lane()) {
+				w.fatalf("tier %d: %v is expected at %d, its row says %d", t, name(o), o.place, f.Expected)
 			}
-			if h := r.Hist; !r.gone && r.seq != fragment.Unexpected && r.seq >= h.order.Head() && (h.order.Place(r.seq) != r.place || w.e.places[h.lane] != h.order.Now()) {
-				w.fatalf("tier %d: %v is expected at %d of %d, and the order says %d of %d", t, r.Key, r.place, w.e.places[h.lane], h.order.Place(r.seq), h.order.Now())
+			if h := w.e.histories[o.lane()]; !o.gone && o.next() != fragment.Unexpected && o.next() >= h.order.Head() && (h.order.Place(o.next()) != o.place || w.e.places[h.lane] != h.order.Now()) {
+				w.fatalf("tier %d: %v is expected at %d of %d, and the order says %d of %d", t, name(o), o.place, w.e.places[h.lane], h.order.Place(o.next()), h.order.Now())
 			}
-			if f.State == lifecycle.Flushed && !r.gone && w.e.lower(r, t) < 0 {
-				w.fatalf("tier %d: %v counts as flushed, but no lower tier has it", t, r.Key)
+			if f.State == lifecycle.Flushed && !o.gone && w.e.lower(o, t) < 0 {
+				w.fatalf("tier %d: %v counts as flushed, but no lower tier has it", t, name(o))
 			}
 		}
 		all := int64(0)
@@ -106,19 +106,19 @@ func (w *world) checkTiers() {
 	}
 }
 
-// checkLeaving counts the records on the lists of leaving.
+// checkLeaving counts the objects on the lists of leaving.
 func (w *world) checkLeaving(t int) {
 	l := &w.e.tiers[t].leaving
-	for on, list := range map[uint16][]*Record{onNext(t): l.next, onDirty(t): l.dirty} {
-		listed := map[*Record]bool{}
-		for _, r := range list {
-			if listed[r] || r.leaves&on == 0 {
-				w.fatalf("tier %d: %v is on list %d twice, or should not be: %b", t, r.Key, on, r.leaves)
+	for on, list := range map[uint16][]*Object{onNext(t): l.next, onDirty(t): l.dirty} {
+		listed := map[*Object]bool{}
+		for _, o := range list {
+			if listed[o] || o.leaves&on == 0 {
+				w.fatalf("tier %d: %v is on list %d twice, or should not be: %b", t, name(o), on, o.leaves)
 			}
-			listed[r] = true
+			listed[o] = true
 		}
 		for _, r := range w.born {
-			if r.leaves&on != 0 && !listed[r] {
+			if r.own.leaves&on != 0 && !listed[&r.own] {
 				w.fatalf("tier %d: %v is not on list %d", t, r.Key, on)
 			}
 		}
@@ -153,10 +153,10 @@ func (w *world) checkRecords() {
 			if seq, ok := h.order.Seq(k); !w.e.cfg.Guess && ((ok && r.seq != seq) || (!ok && r.seq != fragment.Unexpected)) {
 				w.fatalf("%s: %v is noted at %d, the order says %d, %v", h.Name, k, r.seq, seq, ok)
 			}
-			if r.captured && w.e.Fastest(r) < 0 {
+			if r.own.captured && w.e.Fastest(r) < 0 {
 				w.fatalf("%s: no tier has the bytes of %v", h.Name, k)
 			}
-			if !r.captured && !w.underWay(r) {
+			if !r.own.captured && !w.underWay(r) {
 				w.fatalf("%s: nobody will ever capture %v", h.Name, k)
 			}
 		})
@@ -165,7 +165,7 @@ func (w *world) checkRecords() {
 		if n := w.forgotten[r]; n > 1 || (n > 0 && !r.gone) {
 			w.fatalf("%v was forgotten %d times", r.Key, n)
 		}
-		if !r.captured {
+		if !r.own.captured {
 			continue
 		}
 		for t := range w.e.tiers {
@@ -192,7 +192,7 @@ func (w *world) checkRefused(k int) {
 		if others := slices.Delete(slices.Clone(l.refused), i, i+1); others.covers(n) {
 			w.fatalf("link %d: what is refused covers itself: %v", k, l.refused)
 		}
-		if w.window(l.lower, n, func(f *fragment.Fragment[*Record]) bool { return f.Class == fragment.Gap || f.Class == fragment.Free }) {
+		if w.window(l.lower, n, func(f *fragment.Fragment[*Object]) bool { return f.Class == fragment.Gap || f.Class == fragment.Free }) {
 			w.fatalf("link %d: %v is refused, and there is room%s", k, n, w.state())
 		}
 	}
@@ -212,35 +212,35 @@ func (w *world) checkLinks() {
 					*n++
 				}
 			}
-			count(&queued, r.queuedOn)
-			count(&flushing, r.runs)
-			count(&stuck, r.stuckOn)
-			if r.runs&^r.queuedOn != 0 || r.loadRuns&^r.loadsOn != 0 {
+			count(&queued, r.own.queuedOn)
+			count(&flushing, r.own.runs)
+			count(&stuck, r.own.stuckOn)
+			if r.own.runs&^r.own.queuedOn != 0 || r.own.loadRuns&^r.own.loadsOn != 0 {
 				w.fatalf("%v: a transfer runs that was not queued", r.Key)
 			}
-			if r.copies[k] != fragment.None {
-				count(&loads, r.loadsOn)
-				if r.loadsOn&bit != 0 {
+			if r.own.copies[k] != fragment.None {
+				count(&loads, r.own.loadsOn)
+				if r.own.loadsOn&bit != 0 {
 					loading += r.Size
 				}
 			}
-			at := r.dirtyAt[k]
+			at := r.own.dirtyAt[k]
 			if at >= 0 {
 				dirty++
-				if l.dirty.heaps[r.Hist.lane].recs[at] != r {
+				if l.dirty.heaps[r.Hist.lane].objs[at] != &r.own {
 					w.fatalf("%v is not where it believes in the heap", r.Key)
 				}
 			}
-			if at >= 0 && !l.dirty.least.within(w.e.tiers[l.lower].need(r)) {
+			if at >= 0 && !l.dirty.least.within(w.e.tiers[l.lower].need(&r.own)) {
 				w.fatalf("%v: dirty, and needs less below than the least, %v", r.Key, l.dirty.least)
 			}
-			if r.queuedOn&bit != 0 && r.runs&bit == 0 && l.refuses(w.e, r) {
+			if r.own.queuedOn&bit != 0 && r.own.runs&bit == 0 && l.refuses(w.e, &r.own) {
 				w.fatalf("%v: its flush is queued, although its room is refused: %v", r.Key, l.refused)
 			}
-			if at >= 0 && !l.refuses(w.e, r) {
+			if at >= 0 && !l.refuses(w.e, &r.own) {
 				passable += w.e.tiers[k].within(w.e.Fragment(r, k))
 			}
-			if isDirty := !r.gone && r.copies[k] != fragment.None && w.e.Fragment(r, k).Class == fragment.Dirty; isDirty != (at >= 0) {
+			if isDirty := !r.gone && r.own.copies[k] != fragment.None && w.e.Fragment(r, k).Class == fragment.Dirty; isDirty != (at >= 0) {
 				w.fatalf("%v: dirty %v, in the heap at %d", r.Key, isDirty, at)
 			}
 		}
@@ -269,13 +269,13 @@ func (w *world) checkLinks() {
 		}
 		for lane := range l.dirty.heaps {
 			h := &l.dirty.heaps[lane]
-			for i := 1; i < len(h.recs); i++ {
+			for i := 1; i < len(h.objs); i++ {
 				if h.Less(i, (i-1)/2) {
 					w.fatalf("link %d: the heap of history %d is out of order at %d", k, lane, i)
 				}
 			}
-			if slices.Contains(l.dirty.lanes, int32(lane)) != (len(h.recs) > 0) {
-				w.fatalf("link %d: history %d has %d dirty ones; those with any are %v", k, lane, len(h.recs), l.dirty.lanes)
+			if slices.Contains(l.dirty.lanes, int32(lane)) != (len(h.objs) > 0) {
+				w.fatalf("link %d: history %d has %d dirty ones; those with any are %v", k, lane, len(h.objs), l.dirty.lanes)
 			}
 		}
 	}
@@ -301,7 +301,7 @@ func (w *world) checkCounts() {
 		if c.Phase == Ready {
 			capturing++
 		}
-		if c.Spill && c.Rec.copies[c.Tier] != fragment.None && c.Phase == Waiting {
+		if c.Spill && c.Rec.own.copies[c.Tier] != fragment.None && c.Phase == Waiting {
 			transfers[copyAt{c.Rec, c.Tier}]++
 		}
 	}
@@ -336,27 +336,27 @@ func (w *world) checkCounts() {
 		}
 	}
 	for _, r := range w.e.slots {
-		if r != nil && r.copying != copies[r] {
-			w.fatalf("%d restores copy %v, counted %d", r.copying, r.Key, copies[r])
+		if r != nil && r.own.copying != copies[r] {
+			w.fatalf("%d restores copy %v, counted %d", r.own.copying, r.Key, copies[r])
 		}
 		for t := range w.e.tiers {
-			if r == nil || r.copies[t] == fragment.None {
+			if r == nil || r.own.copies[t] == fragment.None {
 				continue
 			}
 			for k, l := range w.e.links {
-				if l.lower == t && r.loadsOn&(1<<k) != 0 {
+				if l.lower == t && r.own.loadsOn&(1<<k) != 0 {
 					transfers[copyAt{r, t}]++
 				}
 			}
-			if !w.e.uses(r, t) {
+			if !w.e.uses(&r.own, t) {
 				w.fatalf("%v of tier %d lies in tier %d, which is not its own", r.Key, r.Top(), t)
 			}
 			f := w.e.Fragment(r, t)
 			if at := (copyAt{r, t}); f.Pins != pins[at] || f.Transfers != transfers[at] {
 				w.fatalf("%v in tier %d: %d pins, %d transfers; counted %d, %d", r.Key, t, f.Pins, f.Transfers, pins[at], transfers[at])
 			}
-			forNobody := !r.gone && !w.e.read(r) && !w.e.Awaited(r) && r.seq == fragment.Unexpected && f.Transfers == 0
-			if forNobody && (f.State == lifecycle.ReadComplete || r.loadsOn&(1<<t) != 0) {
+			forNobody := !r.gone && !w.e.read(&r.own) && !w.e.Awaited(r) && r.seq == fragment.Unexpected && f.Transfers == 0
+			if forNobody && (f.State == lifecycle.ReadComplete || r.own.loadsOn&(1<<t) != 0) {
 				w.fatalf("%v is kept in tier %d, or to be loaded, for nobody", r.Key, t)
 			}
 		}

@@ -360,8 +360,8 @@ func (w *world) state() string {
 		for id := tr.table.First(); id != fragment.None; id = tr.table.Next(id) {
 			f := tr.table.At(id)
 			s += fmt.Sprintf(" [%d class %d %s", f.Size, f.Class, f.State)
-			if r := f.Owner; r != nil {
-				s += fmt.Sprintf(" %v pins %d transfers %d queued %b runs %b loads %b stuck %b wants %b gone %v", r.Key, f.Pins, f.Transfers, r.queuedOn, r.runs, r.loadsOn, r.stuckOn, r.wants, r.gone)
+			if o := f.Owner; o != nil {
+				s += fmt.Sprintf(" %v pins %d transfers %d queued %b runs %b loads %b stuck %b wants %b gone %v", name(o), f.Pins, f.Transfers, o.queuedOn, o.runs, o.loadsOn, o.stuckOn, o.wants, o.gone)
 			}
 			s += "]"
 		}

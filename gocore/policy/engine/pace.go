@@ -76,14 +76,14 @@ func (e *Engine) compare(now int64) {
 }
 
 // distance is how far ahead the restore of an expected record is.
-func (e *Engine) distance(r *Record) int64 {
-	lane := r.Hist.lane
-	return evict.Distance(r.place-e.places[lane], e.intervals[lane])
+func (e *Engine) distance(o *Object) int64 {
+	lane := o.lane()
+	return evict.Distance(o.place-e.places[lane], e.intervals[lane])
 }
 
 // later tells whether a is needed later than b, a record of another history: a is not expected, or its restore is farther ahead.
-func (e *Engine) later(a, b *Record) bool {
-	x, y := a.seq != fragment.Unexpected, b.seq != fragment.Unexpected
+func (e *Engine) later(a, b *Object) bool {
+	x, y := a.next() != fragment.Unexpected, b.next() != fragment.Unexpected
 	switch {
 	case x != y:
 		return !x

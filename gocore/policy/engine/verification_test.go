@@ -32,7 +32,7 @@ func (w *world) proved(i int, right bool) {
 	w.proofs = append(w.proofs[:i], w.proofs[i+1:]...)
 	f := w.e.Fragment(p.Rec, p.Tier)
 	w.read("end of a proof", p.Tier, f.Offset, p.Rec)
-	want := f.Verified || right && p.Rec.verifying
+	want := f.Verified || right && p.Rec.own.verifying
 	gone := p.Rec.gone
 	w.e.EndVerification(w.now, p, right)
 	if !gone && w.e.Complete(p.Rec, p.Tier) && w.e.Fragment(p.Rec, p.Tier).Verified != want {

@@ -253,7 +253,7 @@ func (w *world) capture(t *rapid.T) {
 			if now == nil || now != row.owner {
 				w.fatalf("a capture that was refused at once changed what %v is in the catalog", k)
 			}
-		} else if now != old && (old == nil || old.captured) { // otherwise the same call may have refused the old one
+		} else if now != old && (old == nil || old.own.captured) { // otherwise the same call may have refused the old one
 			w.fatalf("a capture that was refused at once changed what %v is", k)
 		}
 		return
@@ -616,7 +616,7 @@ func (w *world) observe() {
 func (w *world) yielded() {
 	for _, c := range w.captures {
 		i := w.index(c.Rec.Hist)
-		if old := w.truth[i][c.Rec.Key]; old != nil && old.gone && c.Rec.copies[c.Tier] != fragment.None {
+		if old := w.truth[i][c.Rec.Key]; old != nil && old.gone && c.Rec.own.copies[c.Tier] != fragment.None {
 			delete(w.truth[i], c.Rec.Key)
 		}
 	}
@@ -624,7 +624,7 @@ func (w *world) yielded() {
 
 // refused checks that a tier reported full is full.
 func (w *world) refused(t int, r *Record, err error) {
-	if !errors.Is(err, ErrFull) || !w.e.tiers[t].fits(r) { // a shrunk tier may have become too small
+	if !errors.Is(err, ErrFull) || !w.e.tiers[t].fits(&r.own) { // a shrunk tier may have become too small
 		return
 	}
 	if w.cat != nil && len(w.cat.drops) > 0 {
@@ -654,9 +654,12 @@ func (w *world) denied(what string, r *Record, err error) {
 	}
 }
 
+// name is what messages call an object.
+func name(o *Object) string { return o.home.Hist.Name + "/" + o.home.Key.String() }
+
 // movable tells how room in tier t could be made, or "".
 func (w *world) movable(t int, r *Record) string {
-	if w.windowIn(t, r, func(f *fragment.Fragment[*Record]) bool {
+	if w.windowIn(t, &r.own, func(f *fragment.Fragment[*Object]) bool {
 		c := f.Owner
 		return f.Class == fragment.Gap || f.Class == fragment.Free || (f.Class == fragment.Promised && w.e.lower(c, t) >= 0)
 	}) {
@@ -667,11 +670,11 @@ func (w *world) movable(t int, r *Record) string {
 		return "" // between memories, waiting loads may keep others from being flushed
 	}
 	can := false
-	w.e.links[t].dirty.each(func(d *Record) {
-		flushable := w.windowIn(below, d, func(f *fragment.Fragment[*Record]) bool {
+	w.e.links[t].dirty.each(func(d *Object) {
+		flushable := w.windowIn(below, d, func(f *fragment.Fragment[*Object]) bool {
 			return f.Class == fragment.Gap
 		})
-		if flushable && w.windowIn(t, r, func(f *fragment.Fragment[*Record]) bool {
+		if flushable && w.windowIn(t, &r.own, func(f *fragment.Fragment[*Object]) bool {
 			return f.Class == fragment.Gap || f.Class == fragment.Free || f.Owner == d
 		}) {
 			can = true
@@ -683,13 +686,13 @@ func (w *world) movable(t int, r *Record) string {
 	return ""
 }
 
-// windowIn tells whether the fragments of tier t that may be evicted include room for r.
-func (w *world) windowIn(t int, r *Record, may func(*fragment.Fragment[*Record]) bool) bool {
-	return w.window(t, w.e.tiers[t].need(r), may)
+// windowIn tells whether the fragments of tier t that may be evicted include room for o.
+func (w *world) windowIn(t int, o *Object, may func(*fragment.Fragment[*Object]) bool) bool {
+	return w.window(t, w.e.tiers[t].need(o), may)
 }
 
 // window tells whether the fragments of tier t that may be evicted include so much room.
-func (w *world) window(t int, n need, may func(*fragment.Fragment[*Record]) bool) bool {
+func (w *world) window(t int, n need, may func(*fragment.Fragment[*Object]) bool) bool {
 	tr, at := w.e.tiers[t], int64(-1)
 	for id := tr.table.First(); id != fragment.None; id = tr.table.Next(id) {
 		f := tr.table.At(id)
