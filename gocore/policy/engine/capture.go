@@ -36,21 +36,24 @@ type Capture struct {
 	early   bool // visible to restores before its bytes are in a tier: copy=False
 	stays   bool // CaptureOptions.SourceStays
 	patient bool
+	wrote   int64 // bytes that its caller has written; 0: all of the room
 }
 
 // CaptureOptions are the caller's options.
 type CaptureOptions struct {
 	// SourceStays says that the source does not change until the bytes are captured. A transfer may read it later, if the capture is a Spill.
 	SourceStays bool
-	Down        int  // flush it to this tier at once; 0: no request
-	Top         int  // the fastest tier that it may be in: a private one, or the first shared one
-	Patient     bool // wait for room even if only the application can make some
+	Down        int    // flush it to this tier at once; 0: no request
+	Top         int    // the fastest tier that it may be in: a private one, or the first shared one
+	Patient     bool   // wait for room even if only the application can make some
+	Shape       *Shape // how it is kept in each tier; nil: raw everywhere
 }
 
 // BeginCapture starts a checkpoint of size bytes. It fails at once when no tier is large enough.
 func (e *Engine) BeginCapture(now int64, h *History, k model.Key, size, align int64, v *checkpoint.Version, o CaptureOptions) (*Capture, error) {
 	rec := e.newRecord(h, k, size, align, v)
 	rec.top, rec.own.top = uint8(o.Top), uint8(o.Top)
+	rec.own.reform(o.Shape)
 	t, err := e.captureTier(rec, o.SourceStays)
 	if err != nil {
 		e.abandon(now, rec, err)
@@ -131,7 +134,7 @@ func (e *Engine) captureTier(r *Record, sourceStays bool) (int, error) {
 		return t, nil
 	}
 	largest := e.largest(top)
-	return 0, full(largest, "the checkpoint has %s, the largest budget is %s", quantity.Exact(r.Size), quantity.Exact(e.tiers[largest].Capacity))
+	return 0, full(largest, "the checkpoint has %s, the largest budget is %s", quantity.Exact(r.own.Bytes(largest)), quantity.Exact(e.tiers[largest].Capacity))
 }
 
 // largest is the tier with the largest capacity from t on, the lowest of those.
@@ -160,7 +163,8 @@ func (e *Engine) beginCopy(now int64, c *Capture) {
 		f := e.row(o, c.Tier)
 		f.Transfers++
 		e.tiers[c.Tier].arriving++
-		e.pass(Down, &Transfer{Kind: Spill, Rec: c.Rec, Obj: o, Sent: o.sent(c.home, c.Tier), From: -1, To: c.Tier, ToOff: f.Offset, Capture: c})
+		x := &Transfer{Kind: Spill, Rec: c.Rec, Obj: o, From: caller, To: c.Tier, ToOff: f.Offset, Capture: c}
+		e.pass(Down, x.between(caller, c.Tier))
 	} else {
 		e.capturing++
 		c.Phase, c.ready = Ready, now
@@ -192,6 +196,7 @@ func (e *Engine) EndCapture(now int64, c *Capture, ok bool) {
 		return
 	}
 	e.copied(now, c)
+	e.settle(&c.Rec.own, c.Tier, c.wrote)
 	e.captured(now, c)
 	e.makeProgress(now)
 }

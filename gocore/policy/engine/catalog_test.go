@@ -271,7 +271,7 @@ func (c *catalog) commitEarly(x *Transfer) {
 	if !c.lands(x) || c.committed[x] || x.Kind == Spill && !x.Capture.early {
 		return
 	}
-	c.w.write(x.To, x.ToOff, x.Rec, contentOf(x.Rec))
+	c.w.write(x.To, x.ToOff, x.Obj, contentOf(x.Rec))
 	c.committed[x] = true
 	c.commit(x)()
 }
@@ -290,7 +290,7 @@ func (c *catalog) ends(x *Transfer, err error) (after func()) {
 		return release
 	case rapid.IntRange(0, 2).Draw(c.w.t, "unknown") == 0:
 		c.failing[x.Rec] = c.rowOf(x)
-		c.w.write(x.To, x.ToOff, x.Rec, c.failing[x.Rec].content)
+		c.w.write(x.To, x.ToOff, x.Obj, c.failing[x.Rec].content)
 		return func() {
 			if len(c.failing) > 0 {
 				c.w.fatalf("%v did not come where its commit may be, and nobody was asked to keep that", x.Rec.Key)
@@ -591,7 +591,7 @@ func (c *catalog) acts(all map[string]func(*rapid.T)) {
 		}
 		x := c.w.flights[n]
 		c.w.flights = slices.Delete(c.w.flights, n, n+1)
-		c.w.write(x.To, x.ToOff, x.Rec, -1)
+		c.w.write(x.To, x.ToOff, x.Obj, -1)
 		c.w.e.Redo(c.w.now, x)
 	}
 	all["restart"] = func(t *rapid.T) {

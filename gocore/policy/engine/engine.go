@@ -197,21 +197,22 @@ type link struct {
 	down, up     *bandwidth.Estimator
 	straight     *bandwidth.Estimator // captures that cross it from the caller's memory; nil until one was measured
 	crossing     []*Transfer          // downward, under way
-	dirty        dirty                // complete only in the upper tier, without a queued flush
-	urgent       fifo[*Object]
-	normal       fifo[*Object]
-	demand       fifo[*Object] // loads that a restore waits for
-	ahead        fifo[*Object] // prefetches, which no restore waits for yet
-	queued       int           // flushes queued (urgent or normal), each counted once
-	flushing     int           // of these, running
-	backlog      int64         // time at which the flushes queued so far are predicted to end
-	loads        int           // loads with room reserved that have not ended
-	loading      int64         // their bytes
-	refused      refused       // needs that the lower tier had no room for
-	passable     int64         // upper bound of the dirty bytes that could be flushed although some flushes are refused; unknown: not counted
-	paused       uint64        // version of the lower tier plus one, when the next flush had to wait for a flush further down
-	stuck        int           // records whose flush failed and that no caller has asked to retry
-	err          error         // why the latest flush failed
+	parts
+	dirty    dirty // complete only in the upper tier, without a queued flush
+	urgent   fifo[*Object]
+	normal   fifo[*Object]
+	demand   fifo[*Object] // loads that a restore waits for
+	ahead    fifo[*Object] // prefetches, which no restore waits for yet
+	queued   int           // flushes queued (urgent or normal), each counted once
+	flushing int           // of these, running
+	backlog  int64         // time at which the flushes queued so far are predicted to end
+	loads    int           // loads with room reserved that have not ended
+	loading  int64         // their bytes
+	refused  refused       // needs that the lower tier had no room for
+	passable int64         // upper bound of the dirty bytes that could be flushed although some flushes are refused; unknown: not counted
+	paused   uint64        // version of the lower tier plus one, when the next flush had to wait for a flush further down
+	stuck    int           // records whose flush failed and that no caller has asked to retry
+	err      error         // why the latest flush failed
 }
 
 // New returns the engine of an empty store.
@@ -248,7 +249,7 @@ func (e *Engine) join() {
 		if below < 0 {
 			return // nor has any later tier one
 		}
-		l := &link{upper: i, lower: i + 1 + below, down: bandwidth.New(c.WriteRate), up: bandwidth.New(c.ReadRate), passable: unknown}
+		l := &link{upper: i, lower: i + 1 + below, down: bandwidth.New(c.WriteRate), up: bandwidth.New(c.ReadRate), passable: unknown, parts: parts{1, 1}}
 		if c.Durable && !e.tiers[l.lower].Durable {
 			panic("engine: " + c.Name + " is durable, and the tier below it is not")
 		}

@@ -48,7 +48,7 @@ func (e *Engine) unqueue(now int64, l *link, o *Object) bool {
 
 // flushTime is the time by which one more flush delays the end of the link's queue.
 func (e *Engine) flushTime(l *link, o *Object) int64 {
-	return l.down.Predict(o.sent(l.upper, l.lower)) / int64(e.cfg.Workers)
+	return l.down.Predict(l.willSend(o)) / int64(e.cfg.Workers)
 }
 
 // flushWanted queues the flush of a fresh copy in the eager mode, or if a caller has asked for it.
@@ -97,7 +97,7 @@ func (e *Engine) shouldFlush(l *link) bool {
 	if ready < tr.Capacity/lowWater {
 		return true
 	}
-	return few && ready < tr.Capacity/rushWater && tr.inflow.faster(l.down.Rate()*float64(e.cfg.Workers))
+	return few && ready < tr.Capacity/rushWater && tr.inflow.faster(l.drain(e))
 }
 
 // retryStuck retries the failed flushes of tier t and of those below; false when there are none.

@@ -96,7 +96,7 @@ func (e *Engine) coming(t int) float64 {
 	for _, l := range e.links {
 		if l.lower == t {
 			above := e.tiers[l.upper]
-			sum += max(e.coming(l.upper)-float64(above.ready()), 0) + float64(above.bytes[fragment.Flushing])
+			sum += (max(e.coming(l.upper)-float64(above.ready()), 0) + float64(above.bytes[fragment.Flushing])) * l.writes
 		}
 	}
 	return sum
@@ -126,7 +126,7 @@ func (e *Engine) late(l *link, o *Object) bool {
 func (e *Engine) pressed(l *link, in *inflow, hurry float64) bool {
 	coming := e.coming(l.upper)
 	short := coming - float64(e.tiers[l.upper].ready())
-	return short > 0 && in.faster(l.down.Rate()*float64(e.cfg.Workers)*coming/(hurry*short))
+	return short > 0 && in.faster(l.drain(e)*coming/(hurry*short))
 }
 
 // outlies tells whether more bytes are expected before o than the tiers down to tier t hold.
@@ -135,11 +135,11 @@ func (e *Engine) outlies(o *Object, t int) bool {
 	if o.next() == fragment.Unexpected || h.sweep.captures == 0 {
 		return false
 	}
-	room := int64(0)
+	room := 0.0
 	for u, tr := range e.tiers[:t+1] {
 		if e.uses(o, u) {
-			room += tr.Capacity
+			room += float64(tr.Capacity) * (float64(o.home.Size) / float64(o.Bytes(u)))
 		}
 	}
-	return float64(o.next()-e.heads[h.lane])*h.sweep.bytes/h.sweep.captures > float64(room)
+	return float64(o.next()-e.heads[h.lane])*h.sweep.bytes/h.sweep.captures > room
 }

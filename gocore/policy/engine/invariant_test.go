@@ -70,6 +70,9 @@ func (w *world) checkTiers() {
 			if w.e.Record(o.home.ID) != o.home || w.forgotten[o.home] > 0 {
 				w.fatalf("tier %d: a fragment of %v, which has been forgotten", t, name(o))
 			}
+			if f.Size != tr.extent(o) {
+				w.fatalf("tier %d: %v has %d bytes and room for %d", t, name(o), o.Bytes(t), f.Size)
+			}
 			if o.gone && f.Pins == 0 && f.Transfers == 0 {
 				w.fatalf("tier %d: %v is gone and nobody reads it, but its room was not given back", t, name(o))
 			}
@@ -170,7 +173,7 @@ func (w *world) checkRecords() {
 		}
 		for t := range w.e.tiers {
 			if w.e.Complete(r, t) {
-				w.read("at rest", t, w.e.Fragment(r, t).Offset, r)
+				w.read("at rest", t, w.e.Fragment(r, t).Offset, &r.own)
 			}
 		}
 	}
@@ -221,7 +224,7 @@ func (w *world) checkLinks() {
 			if r.own.copies[k] != fragment.None {
 				count(&loads, r.own.loadsOn)
 				if r.own.loadsOn&bit != 0 {
-					loading += r.Size
+					loading += r.own.Bytes(k)
 				}
 			}
 			at := r.own.dirtyAt[k]

@@ -32,6 +32,15 @@ type Object struct {
 // more is apart from Object to keep a checkpoint of one raw object small: a store may have millions of them.
 type more struct {
 	failed error // why its capture or its latest flush failed
+	shape  *shaped
+}
+
+// extra is the part that most objects do not have.
+func (o *Object) extra() *more {
+	if o.more == nil {
+		o.more = new(more)
+	}
+	return o.more
 }
 
 // init makes the own object of a record that is new.
@@ -79,20 +88,10 @@ func (o *Object) failed() error {
 }
 
 func (o *Object) fail(err error) {
-	if o.more == nil {
-		if err == nil {
-			return
-		}
-		o.more = new(more)
+	if err != nil || o.more != nil {
+		o.extra().failed = err
 	}
-	o.more.failed = err
 }
-
-// Bytes is how many bytes the object has in tier t.
-func (o *Object) Bytes(t int) int64 { return o.home.Size }
-
-// sent is how many bytes of the object a transfer between two tiers sends over the link.
-func (o *Object) sent(from, to int) int64 { return o.home.Size }
 
 // uses tells whether o may be in tier t: its fastest, or any shared tier below.
 func (e *Engine) uses(o *Object, t int) bool {

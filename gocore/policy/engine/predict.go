@@ -56,9 +56,9 @@ func (w workers) share(ns int64) {
 
 // endOf predicts when a transfer that crosses the link ends. A transfer that is late is expected to take as long again as it is late.
 func (l *link) endOf(now int64, x *Transfer) int64 {
-	took, whole := max(now-x.handed, 0), l.down.Predict(x.Sent)
+	took, whole := max(now-x.handed, 0), l.down.Predict(x.sent)
 	if x.Kind == Spill {
-		whole = l.straightTime(x.Sent)
+		whole = l.straightTime(x.sent)
 	}
 	return now + max(whole-took, took-whole)
 }
@@ -114,7 +114,7 @@ func (p *wait) queued() {
 		if o := q.at(i); p.l.unflushed(o) && !p.comes(o) {
 			p.urgent[p.some] = o
 			p.some++
-			ns := p.l.down.Predict(o.sent(p.l.upper, p.l.lower))
+			ns := p.l.down.Predict(p.l.willSend(o))
 			took += ns
 			p.flush(o, p.free.take(ns))
 		}
@@ -134,7 +134,7 @@ func (p *wait) window(w evict.Window) {
 	for range foresight {
 		f := p.tr.table.At(id)
 		if (f.Class == fragment.Dirty || f.Class == fragment.Flushing) && f.Owner.runs&(1<<p.tr.index) == 0 && !p.comes(f.Owner) {
-			ns := p.l.down.Predict(f.Owner.sent(p.l.upper, p.l.lower))
+			ns := p.l.down.Predict(p.l.willSend(f.Owner))
 			took += ns
 			p.flush(f.Owner, p.free.take(ns))
 		}
@@ -156,7 +156,7 @@ func (e *Engine) straightIn(now int64, l *link, bytes int64) int64 {
 	q, took := &e.passing[Down][l.upper], int64(0)
 	n := min(q.len(), foresight)
 	for i := range n {
-		ns := l.straightTime(q.at(i).Sent)
+		ns := l.straightTime(q.at(i).sent)
 		took += ns
 		free.take(ns)
 	}
@@ -198,6 +198,6 @@ func (e *Engine) copied(now int64, c *Capture) {
 		return
 	}
 	if l := e.links[c.home]; l.lower == c.Tier {
-		l.observeStraight(c.Rec.own.Bytes(c.Tier), now-c.ready)
+		l.observeStraight(c.Rec.own.sent(caller, c.Tier), now-c.ready)
 	}
 }

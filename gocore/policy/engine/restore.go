@@ -142,7 +142,8 @@ func (e *Engine) fetch(now int64, r *Restore) {
 	r.copies = true
 	e.copying++
 	e.updateCopy(now, o, t)
-	e.pass(Up, &Transfer{Kind: Fetch, Rec: r.Rec, Obj: o, Sent: o.sent(t, r.Rec.Top()), From: t, To: -1, FromOff: f.Offset, Restore: r})
+	x := &Transfer{Kind: Fetch, Rec: r.Rec, Obj: o, From: t, To: caller, FromOff: f.Offset, Restore: r}
+	e.pass(Up, x.between(caller, t))
 }
 
 // isLoadable tells whether tier t, and those that the bytes pass through, are large enough for rec.

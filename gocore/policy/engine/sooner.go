@@ -64,11 +64,11 @@ func (e *Engine) soonerBelow(now int64, c *Capture, w evict.Window) bool {
 		return true
 	case !l.down.Trusted(): // an assumed rate is no prediction
 		return false
-	case tr.inflow.pressing(now, l.down.Rate()*float64(e.cfg.Workers)):
+	case tr.inflow.pressing(now, l.drain(e)):
 		return false
 	}
 	wait, known := e.roomIn(now, c.Tier, tr.extent(&c.Rec.own), w)
-	return known && isSooner(wait, e.straightIn(now, l, c.Rec.own.sent(l.upper, l.lower)))
+	return known && isSooner(wait, e.straightIn(now, l, c.Rec.own.sent(caller, l.lower)))
 }
 
 // heldByCallers tells whether a device has no room for a capture until the application releases some, whatever moves in other tiers.

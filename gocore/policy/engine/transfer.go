@@ -23,7 +23,9 @@ type Transfer struct {
 	Kind           TransferKind
 	Rec            *Record // a checkpoint that the object is for
 	Obj            *Object
-	Sent           int64 // bytes that cross the link
+	sent           int64 // bytes that cross the link, or the most that may
+	Stage          Stage // what happens to the bytes
+	Side           Side  // where that happens
 	From, To       int   // tiers; -1: the caller's memory
 	FromOff, ToOff int64
 	Urgent         bool     // Load: a restore waits for it
@@ -36,6 +38,7 @@ type Transfer struct {
 	began  int64
 	handed int64 // when the engine handed it out, or TakeUp was called
 	at     int   // its place in the crossing of its link
+	wrote  int64 // bytes written by a stage; 0: all of the room
 }
 
 // Begun tells that the bytes begin to move only now. Earlier waiting says nothing about the link.
@@ -210,7 +213,8 @@ func (e *Engine) startLoad(l *link, o *Object) *Transfer {
 	o.loadRuns |= 1 << l.upper
 	f := e.row(o, l.upper)
 	f.Transfers++
-	return &Transfer{Kind: Load, Rec: o.Rec(), Obj: o, Sent: o.sent(l.lower, l.upper), From: l.lower, To: l.upper, FromOff: e.row(o, l.lower).Offset, ToOff: f.Offset}
+	x := &Transfer{Kind: Load, Rec: o.Rec(), Obj: o, From: l.lower, To: l.upper, FromOff: e.row(o, l.lower).Offset, ToOff: f.Offset}
+	return x.between(l.upper, l.lower)
 }
 
 func (e *Engine) startFlush(now int64, l *link, o *Object) *Transfer {
@@ -222,7 +226,8 @@ func (e *Engine) startFlush(now int64, l *link, o *Object) *Transfer {
 	from.Transfers++
 	to.Transfers++
 	e.updateCopy(now, o, l.upper)
-	return &Transfer{Kind: Flush, Rec: o.Rec(), Obj: o, Sent: o.sent(l.upper, l.lower), From: l.upper, To: l.lower, FromOff: from.Offset, ToOff: to.Offset}
+	x := &Transfer{Kind: Flush, Rec: o.Rec(), Obj: o, From: l.upper, To: l.lower, FromOff: from.Offset, ToOff: to.Offset}
+	return x.between(l.upper, l.lower)
 }
 
 // Done reports the end of a transfer.
@@ -258,7 +263,9 @@ func (e *Engine) flushed(now int64, x *Transfer, err error) {
 			l.stuck++
 		}
 	} else {
-		l.down.Observe(x.Sent, now-x.began)
+		e.settleTransfer(x)
+		l.flushed(x)
+		l.down.Observe(x.sent, now-x.began)
 		e.Stats.Tiers[x.To].Written += o.Bytes(x.To)
 		e.tiers[x.To].inflow.arrived(now, e.count, o.Bytes(x.To))
 		o.fail(nil)
@@ -302,7 +309,8 @@ func (e *Engine) loaded(now int64, x *Transfer, err error) {
 		e.notLoaded(now, x, err)
 		return
 	}
-	l.up.Observe(x.Sent, now-x.began)
+	e.settleTransfer(x)
+	l.up.Observe(x.sent, now-x.began)
 	e.Stats.Tiers[x.From].Read += o.Bytes(x.From)
 	e.trace(now, Loaded, o.Rec(), x.To, now-x.began)
 	if !x.Early {
@@ -362,9 +370,10 @@ func (e *Engine) spilled(now int64, x *Transfer, err error) {
 		}
 		e.abandon(now, rec, err)
 	} else {
+		e.settleTransfer(x)
 		e.Stats.Tiers[x.To].Written += o.Bytes(x.To)
 		if l := e.crosses(x); l != nil && l.lower == x.To {
-			l.observeStraight(x.Sent, now-x.began)
+			l.observeStraight(x.sent, now-x.began)
 		}
 		e.captured(now, c)
 	}

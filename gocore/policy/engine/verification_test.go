@@ -18,10 +18,10 @@ func (w *world) prove() bool {
 		return false
 	}
 	f := w.e.Fragment(p.Rec, p.Tier)
-	if f.Verified || f.Pins > 0 || p.Rec.gone || p.Tier != p.Rec.Top() || !w.e.IsMemory(p.Tier) || w.cfg.VerifyFrom == 0 || p.Rec.Size < w.cfg.VerifyFrom {
+	if f.Verified || f.Pins > 0 || p.Rec.gone || p.Tier != p.Rec.Top() || !w.e.IsMemory(p.Tier) || w.cfg.VerifyFrom == 0 || p.Obj.Bytes(p.Tier) < w.cfg.VerifyFrom {
 		w.fatalf("a proof of %v in tier %d: %+v", p.Rec.Key, p.Tier, f)
 	}
-	w.read("proof", p.Tier, f.Offset, p.Rec)
+	w.read("proof", p.Tier, f.Offset, p.Obj)
 	w.proofs = append(w.proofs, p)
 	return true
 }
@@ -31,7 +31,7 @@ func (w *world) proved(i int, right bool) {
 	p := w.proofs[i]
 	w.proofs = append(w.proofs[:i], w.proofs[i+1:]...)
 	f := w.e.Fragment(p.Rec, p.Tier)
-	w.read("end of a proof", p.Tier, f.Offset, p.Rec)
+	w.read("end of a proof", p.Tier, f.Offset, p.Obj)
 	want := f.Verified || right && p.Rec.own.verifying
 	gone := p.Rec.gone
 	w.e.EndVerification(w.now, p, right)

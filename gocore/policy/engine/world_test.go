@@ -186,25 +186,63 @@ func (w *world) traced(ev Event) {
 	}
 }
 
-// write sets every byte of a slot to a content number.
-func (w *world) write(t int, off int64, r *Record, number int) {
-	if off%max(r.Align, 1) != 0 {
-		w.fatalf("a slot at %d, wanted aligned to %d", off, r.Align)
+// in is how a content number reads in a form. Raw bytes are the number itself, and garbage is garbage in every form.
+func in(f Form, number int) int {
+	if number < 0 {
+		return number
 	}
-	for i := off; i < off+r.Size; i++ {
-		w.bytes[t][i] = number
+	return number + int(f)*1e6
+}
+
+// write sets every byte of a slot to a content number in the form of its tier.
+func (w *world) write(t int, off int64, o *Object, number int) {
+	if off%max(o.home.Align, 1) != 0 {
+		w.fatalf("a slot at %d, wanted aligned to %d", off, o.home.Align)
+	}
+	for i := off; i < off+o.Bytes(t); i++ {
+		w.bytes[t][i] = in(o.Form(t), number)
 	}
 }
 
-// read checks that every byte of a slot is the record's.
-func (w *world) read(why string, t int, off int64, r *Record) int {
-	number := contentOf(r)
-	for i := off; i < off+r.Size; i++ {
-		if w.bytes[t][i] != number {
-			w.fatalf("%s: tier %d, byte %d of %v: content %d, must be %d", why, t, i-off, r.Key, w.bytes[t][i], number)
+// read checks that every byte of a slot is the object's, in the form of its tier.
+func (w *world) read(why string, t int, off int64, o *Object) int {
+	number := contentOf(o.home)
+	for i := off; i < off+o.Bytes(t); i++ {
+		if w.bytes[t][i] != in(o.Form(t), number) {
+			w.fatalf("%s: tier %d, byte %d of %v: content %d, must be %d", why, t, i-off, name(o), w.bytes[t][i], in(o.Form(t), number))
 		}
 	}
 	return number
+}
+
+// someShape draws how a checkpoint is kept: raw down to some tier, then encoded, then as a difference.
+func (w *world) someShape(t *rapid.T, size int64) *Shape {
+	if rapid.IntRange(0, 2).Draw(t, "shaped") > 0 {
+		return nil
+	}
+	s := &Shape{}
+	form, bytes := Raw, max(size, 1)
+	for i := range w.e.tiers {
+		if rapid.IntRange(0, 2).Draw(t, "other form") == 0 && form < Difference && !w.catalogued(i) && (i == 0 || !w.cfg.Tiers[i].Private) {
+			form, bytes = form+1, rapid.Int64Range(1, size+2).Draw(t, "bound")
+		}
+		s.Forms[i], s.Sizes[i], s.Stages[i] = form, bytes, rapid.SampledFrom([]Side{UpperSide, LowerSide}).Draw(t, "side")
+		if w.catalogued(i) {
+			s.Forms[i] = Raw
+		}
+	}
+	return s
+}
+
+// exactly draws how many bytes a stage writes into the room that is reserved for them. An encoder does the same every time.
+func (w *world) exactly(o *Object, t int) int64 {
+	if o.Form(t) == Raw {
+		return 0
+	}
+	if o.more.shape.known&(1<<t) != 0 {
+		return o.Bytes(t)
+	}
+	return rapid.Int64Range(0, o.Bytes(t)).Draw(w.t, "exact")
 }
 
 func (w *world) capture(t *rapid.T) {
@@ -227,10 +265,11 @@ func (w *world) capture(t *rapid.T) {
 	w.content++
 	body := content(w.content)
 	old, row := w.truth[hi][k], w.cat.findable(hi, k)
+	o.Shape = w.someShape(t, size)
 	c, err := w.e.BeginCapture(w.now, w.hists[hi], k, size, rapid.SampledFrom([]int64{1, 1, 2, 4}).Draw(t, "align"), body, o)
 	if err != nil {
 		for _, tr := range w.e.tiers {
-			if g := max(tr.Grain, 1); (tr.index == o.Top || !tr.Private && tr.index > o.Top) && (max(size, 1)+g-1)/g*g <= tr.Capacity {
+			if g := max(tr.Grain, 1); (tr.index == o.Top || !tr.Private && tr.index > o.Top) && (bytesIn(o.Shape, tr.index, size)+g-1)/g*g <= tr.Capacity {
 				w.fatalf("%d bytes refused for ever, tier %d has %d: %v", size, tr.index, tr.Capacity, err)
 			}
 		}
@@ -264,10 +303,19 @@ func (w *world) capture(t *rapid.T) {
 	w.captures = append(w.captures, &taken{Capture: c, content: w.content, phase: c.Phase, patient: o.Patient})
 }
 
+// bytesIn is how much room a checkpoint of so many raw bytes asks for in tier t.
+func bytesIn(s *Shape, t int, size int64) int64 {
+	if s == nil || s.Forms[t] == Raw {
+		return max(size, 1)
+	}
+	return max(s.Sizes[t], 1)
+}
+
 // endCapture ends a caller's copy into the cache.
 func (w *world) endCapture(c *taken, ok bool) {
 	if ok {
-		w.write(c.Tier, w.e.Fragment(c.Rec, c.Tier).Offset, c.Rec, c.content)
+		c.Wrote(w.exactly(&c.Rec.own, c.Tier))
+		w.write(c.Tier, w.e.Fragment(c.Rec, c.Tier).Offset, &c.Rec.own, c.content)
 	}
 	w.e.EndCapture(w.now, c.Capture, ok)
 	c.phase = Ended
@@ -377,7 +425,7 @@ func (w *world) look(g *given) {
 		}
 		return
 	}
-	if got := w.read("restore", g.Tier, w.e.Fragment(g.Rec, g.Tier).Offset, g.Rec); got != g.content {
+	if got := w.read("restore", g.Tier, w.e.Fragment(g.Rec, g.Tier).Offset, &g.Rec.own); got != g.content {
 		w.fatalf("restored %d, must be %d", got, g.content)
 	}
 }
@@ -491,7 +539,7 @@ func (w *world) took(d Direction, x *Transfer) bool {
 func (w *world) queue(x *Transfer) {
 	counts := !x.Rec.gone && x.To == x.Rec.Top()
 	if counts {
-		w.write(x.To, x.ToOff, x.Rec, w.read("load", x.From, x.FromOff, x.Rec))
+		w.write(x.To, x.ToOff, x.Obj, w.read("load", x.From, x.FromOff, x.Obj))
 	}
 	w.e.Queued(w.now, x)
 	if x.Early != counts {
@@ -522,17 +570,18 @@ func (w *world) done(i int, err error) {
 		w.spoil(x)
 	}
 	if err == nil && x.Early {
-		w.read("queued", x.To, x.ToOff, x.Rec)
+		w.read("queued", x.To, x.ToOff, x.Obj)
 	} else if err == nil {
 		number := 0
 		if x.From >= 0 {
-			number = w.read("transfer", x.From, x.FromOff, x.Rec)
+			number = w.read("transfer", x.From, x.FromOff, x.Obj)
 		}
+		w.staged(x)
 		switch x.Kind {
 		case Flush, Load:
-			w.write(x.To, x.ToOff, x.Rec, number)
+			w.write(x.To, x.ToOff, x.Obj, number)
 		case Spill:
-			w.write(x.To, x.ToOff, x.Rec, contentOf(x.Rec))
+			w.write(x.To, x.ToOff, x.Obj, contentOf(x.Rec))
 		case Fetch:
 			for _, g := range w.restores {
 				if g.Restore == x.Restore {
@@ -541,7 +590,7 @@ func (w *world) done(i int, err error) {
 			}
 		}
 	} else if x.To >= 0 {
-		w.write(x.To, x.ToOff, x.Rec, -1) // a failing transfer leaves garbage
+		w.write(x.To, x.ToOff, x.Obj, -1) // a failing transfer leaves garbage
 	}
 	after := w.cat.ends(x, err)
 	w.e.Done(w.now, x, err)
@@ -551,6 +600,19 @@ func (w *world) done(i int, err error) {
 		w.unpublished(x.Rec)
 	case x.Kind == Spill && !x.Rec.gone && !x.Capture.early:
 		w.truth[w.index(x.Rec.Hist)][x.Rec.Key] = x.Rec
+	}
+}
+
+// staged checks what a transfer does to the bytes, and draws how many it writes.
+func (w *world) staged(x *Transfer) {
+	if change := x.Obj.Form(x.From) != x.Obj.Form(x.To); change != (x.Stage != Verbatim) {
+		w.fatalf("%v goes from tier %d to tier %d, and the stage is %d", name(x.Obj), x.From, x.To, x.Stage)
+	}
+	if least, most := min(x.Reads(), x.Writes()), max(x.Reads(), x.Writes()); x.Sends() < least || x.Sends() > most || x.Stage == Verbatim && least != most {
+		w.fatalf("%v: a transfer reads %d, sends %d and writes %d", name(x.Obj), x.Reads(), x.Sends(), x.Writes())
+	}
+	if x.To >= 0 && x.Stage != Verbatim {
+		x.Wrote(w.exactly(x.Obj, x.To))
 	}
 }
 
