@@ -45,8 +45,8 @@ func (e *Engine) Blocker(c *Capture) Blocker {
 	return ByOther
 }
 
-// hold changes the number of readers that pin r's copy in tier t.
-func (e *Engine) hold(o *Object, t int, readers int32) {
+// pinCopy changes the number of readers that pin o's copy in tier t.
+func (e *Engine) pinCopy(o *Object, t int, readers int32) {
 	f := e.row(o, t)
 	was := f.Pins > 0
 	f.Pins += readers

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/model"
@@ -47,13 +49,24 @@ type CaptureOptions struct {
 	Top         int    // the fastest tier that it may be in: a private one, or the first shared one
 	Patient     bool   // wait for room even if only the application can make some
 	Shape       *Shape // how it is kept in each tier; nil: raw everywhere
+	// Needs are objects that a restore needs before the one that the capture places: what a difference is against.
+	Needs []*Object
 }
 
 // BeginCapture starts a checkpoint of size bytes. It fails at once when no tier is large enough.
 func (e *Engine) BeginCapture(now int64, h *History, k model.Key, size, align int64, v *checkpoint.Version, o CaptureOptions) (*Capture, error) {
+	if len(o.Needs) > 0 {
+		if err := referable(o.Needs); err != nil {
+			return nil, err
+		}
+		o.Top = int(o.Needs[0].top)
+	}
 	rec := e.newRecord(h, k, size, align, v)
 	rec.top, rec.own.top = uint8(o.Top), uint8(o.Top)
 	rec.own.reform(o.Shape)
+	if len(o.Needs) > 0 {
+		e.chain(rec, append(slices.Clip(o.Needs), &rec.own))
+	}
 	t, err := e.captureTier(rec, o.SourceStays)
 	if err != nil {
 		e.abandon(now, rec, err)
@@ -61,7 +74,7 @@ func (e *Engine) BeginCapture(now int64, h *History, k model.Key, size, align in
 	}
 	c := &Capture{Rec: rec, home: t, quiet: true, stays: o.SourceStays, patient: o.Patient}
 	if o.Down > 0 && o.Down < len(e.tiers) {
-		c.Rec.own.wants |= 1 << o.Down
+		e.want(now, rec, o.Down)
 	}
 	e.ask(now, c, t)
 	// Published after the demand: a capture that is refused at once must not cost the key's old version.
@@ -134,6 +147,9 @@ func (e *Engine) captureTier(r *Record, sourceStays bool) (int, error) {
 		return t, nil
 	}
 	largest := e.largest(top)
+	if !r.isWhole() && e.outlives {
+		return 0, full(largest, "the difference has %s, and tiers with a catalog take whole checkpoints only", quantity.Exact(r.own.Bytes(largest)))
+	}
 	return 0, full(largest, "the checkpoint has %s, the largest budget is %s", quantity.Exact(r.own.Bytes(largest)), quantity.Exact(e.tiers[largest].Capacity))
 }
 
@@ -348,6 +364,7 @@ func (e *Engine) replace(now int64, r, by *Record) {
 
 func (e *Engine) discard(now int64, r *Record) {
 	r.gone = true
+	e.unchained = e.unchained || !r.isWhole()
 	for _, o := range r.Objects() {
 		e.unrefer(now, o, r)
 	}

@@ -225,7 +225,7 @@ func (c *catalog) hopeless(x *waited) {
 		return
 	}
 	for _, r := range x.recs {
-		if !c.w.e.tiers[at.Tier].fits(&r.own) {
+		if slices.ContainsFunc(c.w.of(r), func(o *Object) bool { return !c.w.e.tiers[at.Tier].fits(o) }) {
 			return
 		}
 	}
@@ -472,7 +472,7 @@ func (w *world) checkCatalog() {
 		switch {
 		case r == nil:
 			reserve(row)
-		case c.owned[r] != row || r.own.copies[row.tier] == fragment.None || w.e.Fragment(r, row.tier).Offset != row.off || r.Written() != row.serial:
+		case c.owned[r] != row || r.own.copies[row.tier] == fragment.None || w.e.row(&r.own, row.tier).Offset != row.off || r.Written() != row.serial:
 			w.fatalf("%+v is not where its row says: %+v", *r, *row)
 		case row.dropping && !r.gone:
 			w.fatalf("%+v is being dropped, and its record lives", *row)
@@ -483,7 +483,7 @@ func (w *world) checkCatalog() {
 	}
 	for _, r := range w.born {
 		for t := range w.e.tiers {
-			if row := c.owned[r]; !r.gone && w.catalogued(t) && w.e.Complete(r, t) && (row == nil || row.tier < t || c.rows[row.hi][row.key] != row) {
+			if row := c.owned[r]; !r.gone && w.catalogued(t) && r.own.home != nil && w.e.complete(&r.own, t) && (row == nil || row.tier < t || c.rows[row.hi][row.key] != row) {
 				w.fatalf("%v lies in tier %d, but the catalog has no row of it there or below", r.Key, t)
 			}
 		}

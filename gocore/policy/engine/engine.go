@@ -129,6 +129,7 @@ type Engine struct {
 	doneAt        []int64    // buffer of workers
 	running       int        // transfers handed out by Next
 	capturing     int        // captures that have room and are being copied
+	unchained     bool       // a checkpoint of several objects has gone since claims were served
 	forecast      forecast
 	copying       int        // restores under way that end by themselves (copies into the caller's arrays)
 	owed          int        // releases of room that the caller has under way
@@ -157,6 +158,7 @@ type tier struct {
 	pinned    int64 // bytes of fragments that are pinned
 	leaving   leaving
 	reserved  reserved
+	listed    bool // a catalog lists the checkpoints in it
 	retired   []span
 	idle      reserved // the reserved part of retired
 	// idleBytes is the size of idle.
@@ -230,7 +232,7 @@ func New(cfg Config) *Engine {
 		wholeTable: wholeTable, scanLimit: scanLimit,
 	}
 	for i, c := range cfg.Tiers {
-		t := &tier{TierConfig: c, index: i, table: fragment.New[*Object](c.Capacity), hand: fragment.None}
+		t := &tier{TierConfig: c, index: i, table: fragment.New[*Object](c.Capacity), hand: fragment.None, listed: c.Durable && cfg.Catalog != nil}
 		t.bytes[fragment.Gap] = c.Capacity
 		e.tiers = append(e.tiers, t)
 		e.outlives = e.outlives || c.Durable && cfg.Catalog != nil

@@ -16,7 +16,7 @@ func (e *Engine) restoredIn(now int64, r *Record) (ns int64, known bool) {
 	if p.interval == 0 || r.seq == fragment.Unexpected {
 		return 0, false
 	}
-	intervals := float64(r.Hist.order.Place(r.seq)-e.places[r.Hist.lane]) + 1
+	intervals := float64(r.place-e.places[r.Hist.lane]) + 1
 	left := int64(min(intervals*p.interval, farOff)) - (now - p.at)
 	return max(left, -left), true
 }
@@ -49,8 +49,8 @@ func (e *Engine) roomByRestore(now int64, t int, o *Object) (ns int64, known boo
 func (e *Engine) freedByRestore(t int, r *Record, last bool) (bytes int64) {
 	for _, o := range r.Objects() {
 		id := o.copies[t]
-		if id == fragment.None {
-			continue
+		if id == fragment.None || o.isShared() {
+			continue // another checkpoint may need it longer
 		}
 		if f := e.tiers[t].table.At(id); f.Class == fragment.Promised && (last || e.lower(o, t) >= 0) {
 			bytes = max(bytes, f.Size)

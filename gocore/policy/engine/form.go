@@ -56,7 +56,7 @@ const caller = -1
 
 // Form is the form of the object in tier t.
 func (o *Object) Form(t int) Form {
-	if t == caller || o.more == nil || o.more.shape == nil {
+	if o.more == nil || o.more.shape == nil || t == caller {
 		return Raw
 	}
 	return o.more.shape.Forms[t]
@@ -64,7 +64,7 @@ func (o *Object) Form(t int) Form {
 
 // Bytes is how many bytes the object has in tier t, or will have at the most.
 func (o *Object) Bytes(t int) int64 {
-	if t == caller || o.more == nil || o.more.shape == nil {
+	if o.more == nil || o.more.shape == nil || t == caller {
 		return o.home.Size
 	}
 	return o.more.shape.Sizes[t]
@@ -129,7 +129,7 @@ func (e *Engine) trim(o *Object, t int) {
 
 // sent is how many bytes of o cross the link between an upper tier, or the memory of a caller, and a lower one.
 func (o *Object) sent(upper, lower int) int64 {
-	if o.Form(upper) == o.Form(lower) || o.side(upper) == LowerSide {
+	if o.more == nil || o.Form(upper) == o.Form(lower) || o.side(upper) == LowerSide {
 		return o.Bytes(upper)
 	}
 	return o.Bytes(lower)
@@ -146,8 +146,15 @@ func (o *Object) side(upper int) Side {
 // willSend predicts how many bytes a flush of o sends over the link. As long as the size of the encoded bytes is not known, the part that the link's
 // flushes have sent lately is the best guess.
 func (l *link) willSend(o *Object) int64 {
+	if o.more == nil {
+		return o.home.Size
+	}
+	return l.willSendShaped(o)
+}
+
+func (l *link) willSendShaped(o *Object) int64 {
 	bytes := o.sent(l.upper, l.lower)
-	if o.more == nil || o.more.shape == nil || o.more.shape.known&(1<<l.lower) != 0 || o.side(l.upper) == LowerSide {
+	if o.more.shape == nil || o.more.shape.known&(1<<l.lower) != 0 || o.side(l.upper) == LowerSide {
 		return bytes
 	}
 	return min(bytes, int64(float64(o.Bytes(l.upper))*l.sends))
@@ -169,8 +176,7 @@ func (l *link) drain(e *Engine) float64 { return l.down.Rate() * float64(e.cfg.W
 // between fills in what a transfer does to the bytes on their way between an upper tier, or the memory of a caller, and a lower one.
 func (x *Transfer) between(upper, lower int) *Transfer {
 	o := x.Obj
-	x.sent = o.sent(upper, lower)
-	if o.Form(upper) == o.Form(lower) {
+	if x.sent = o.sent(upper, lower); o.more == nil || o.Form(upper) == o.Form(lower) {
 		return x
 	}
 	x.Side = o.side(upper)

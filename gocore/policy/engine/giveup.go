@@ -11,10 +11,13 @@ import (
 func (e *Engine) GiveUpOn(now int64, x *Transfer, why error) {
 	t := max(x.From, x.To)
 	err := &TierError{Tier: t, Err: why}
-	e.giveUpWaits(x.Rec, t, err)
+	for _, r := range append([]*Record{x.Rec}, x.Obj.Refs()...) {
+		e.giveUpWaits(r, t, err)
+		if x.Kind == Load && r.Captured() {
+			e.failWaiting(now, r, err)
+		}
+	}
 	switch x.Kind {
-	case Load:
-		e.failWaiting(now, x.Rec, err)
 	case Fetch:
 		if r := x.Restore; r.Phase == Waiting {
 			e.endWaiting(now, r, err)
@@ -39,7 +42,7 @@ func (e *Engine) GiveUpOnTier(now int64, t int, d Direction, why error) {
 
 func (e *Engine) giveUpReads(now int64, t int, err error) {
 	for rec := range e.waiting {
-		if rec.Captured() && e.Fastest(rec) == t {
+		if rec.Captured() && slices.ContainsFunc(rec.Objects(), func(o *Object) bool { return e.fastest(o) == t }) {
 			e.failWaiting(now, rec, err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 func (w *world) check() {
 	w.checkTiers()
 	w.checkRecords()
+	w.checkObjects()
 	w.checkLinks()
 	w.checkCounts()
 	w.checkForecast()
@@ -85,11 +86,11 @@ func (w *world) checkTiers() {
 			if o.gone && f.Class != fragment.Held {
 				w.fatalf("tier %d: %v is gone and read, but of class %d", t, name(o), f.Class)
 			}
-			if !o.gone && (f.Expected != o.place || f.Lane != o.lane()) {
-				w.fatalf("tier %d: %v is expected at %d, its row says %d", t, name(o), o.place, f.Expected)
+			if !o.gone && (f.Expected != o.place() || f.Lane != o.lane()) {
+				w.fatalf("tier %d: %v is expected at %d, its row says %d", t, name(o), o.place(), f.Expected)
 			}
-			if h := w.e.histories[o.lane()]; !o.gone && o.next() != fragment.Unexpected && o.next() >= h.order.Head() && (h.order.Place(o.next()) != o.place || w.e.places[h.lane] != h.order.Now()) {
-				w.fatalf("tier %d: %v is expected at %d of %d, and the order says %d of %d", t, name(o), o.place, w.e.places[h.lane], h.order.Place(o.next()), h.order.Now())
+			if h := w.e.histories[o.lane()]; !o.gone && o.next() != fragment.Unexpected && o.next() >= h.order.Head() && (h.order.Place(o.next()) != o.place() || w.e.places[h.lane] != h.order.Now()) {
+				w.fatalf("tier %d: %v is expected at %d of %d, and the order says %d of %d", t, name(o), o.place(), w.e.places[h.lane], h.order.Place(o.next()), h.order.Now())
 			}
 			if f.State == lifecycle.Flushed && !o.gone && w.e.lower(o, t) < 0 {
 				w.fatalf("tier %d: %v counts as flushed, but no lower tier has it", t, name(o))
@@ -156,10 +157,10 @@ func (w *world) checkRecords() {
 			if seq, ok := h.order.Seq(k); !w.e.cfg.Guess && ((ok && r.seq != seq) || (!ok && r.seq != fragment.Unexpected)) {
 				w.fatalf("%s: %v is noted at %d, the order says %d, %v", h.Name, k, r.seq, seq, ok)
 			}
-			if r.own.captured && w.e.Fastest(r) < 0 {
+			if r.Captured() && w.e.Fastest(r) < 0 && len(w.of(r)) == 1 {
 				w.fatalf("%s: no tier has the bytes of %v", h.Name, k)
 			}
-			if !r.own.captured && !w.underWay(r) {
+			if !r.Captured() && !w.underWay(r) {
 				w.fatalf("%s: nobody will ever capture %v", h.Name, k)
 			}
 		})
@@ -172,8 +173,8 @@ func (w *world) checkRecords() {
 			continue
 		}
 		for t := range w.e.tiers {
-			if w.e.Complete(r, t) {
-				w.read("at rest", t, w.e.Fragment(r, t).Offset, &r.own)
+			if w.e.complete(&r.own, t) {
+				w.read("at rest", t, w.e.row(&r.own, t).Offset, &r.own)
 			}
 		}
 	}
@@ -207,7 +208,7 @@ func (w *world) checkLinks() {
 		var queued, flushing, loads, stuck, dirty int
 		var loading, passable int64
 		for _, r := range w.e.slots {
-			if r == nil {
+			if r == nil || r.own.home == nil {
 				continue
 			}
 			count := func(n *int, set uint8) {
@@ -230,7 +231,7 @@ func (w *world) checkLinks() {
 			at := r.own.dirtyAt[k]
 			if at >= 0 {
 				dirty++
-				if l.dirty.heaps[r.Hist.lane].objs[at] != &r.own {
+				if l.dirty.heaps[r.own.lane()].objs[at] != &r.own {
 					w.fatalf("%v is not where it believes in the heap", r.Key)
 				}
 			}
@@ -241,9 +242,9 @@ func (w *world) checkLinks() {
 				w.fatalf("%v: its flush is queued, although its room is refused: %v", r.Key, l.refused)
 			}
 			if at >= 0 && !l.refuses(w.e, &r.own) {
-				passable += w.e.tiers[k].within(w.e.Fragment(r, k))
+				passable += w.e.tiers[k].within(w.e.row(&r.own, k))
 			}
-			if isDirty := !r.gone && r.own.copies[k] != fragment.None && w.e.Fragment(r, k).Class == fragment.Dirty; isDirty != (at >= 0) {
+			if isDirty := !r.own.gone && r.own.copies[k] != fragment.None && w.e.row(&r.own, k).Class == fragment.Dirty; isDirty != (at >= 0) {
 				w.fatalf("%v: dirty %v, in the heap at %d", r.Key, isDirty, at)
 			}
 		}
@@ -285,86 +286,106 @@ func (w *world) checkLinks() {
 }
 
 type copyAt struct {
-	r *Record
+	o *Object
 	t int
 }
 
-func (w *world) checkCounts() {
-	pins, transfers := map[copyAt]int32{}, map[copyAt]uint8{}
-	capturing, copying := 0, 0
+// pinned counts the readers of every copy, checks that each restore pins what it reads, and returns the number of restores that end by themselves.
+func (w *world) pinned() (pins map[copyAt]int32, copying int) {
+	pins = map[copyAt]int32{}
+	all := map[*Restore]bool{}
 	for _, g := range w.restores {
-		if g.Phase == Ready || g.Direct {
-			pins[copyAt{g.Rec, g.Tier}]++
-			if g.copies {
-				copying++
-			}
+		all[g.Restore] = true
+	}
+	orphans := func(x *Transfer) { // fetches whose restore was cancelled: they keep their pins until they end
+		if x.Kind == Fetch {
+			all[x.Restore] = true
 		}
 	}
+	for _, x := range w.flights {
+		orphans(x)
+	}
+	w.e.Unbegun(orphans)
+	for g := range all {
+		if g.copies {
+			copying++
+		}
+		if (g.Phase == Ready || g.Direct) && len(g.held) != len(w.of(g.Rec)) {
+			w.fatalf("a restore of %v in phase %d pins %d of %d objects", g.Rec.Key, g.Phase, len(g.held), len(w.of(g.Rec)))
+		}
+		for _, h := range g.held {
+			if !slices.Contains(w.of(g.Rec), h.o) || !g.Direct && (h.t != g.Rec.Top() || !h.o.gone && !w.e.complete(h.o, h.t) && h.o.spoiled == 0) {
+				w.fatalf("a restore of %v pins %v in tier %d", g.Rec.Key, name(h.o), h.t)
+			}
+			pins[copyAt(h)]++
+		}
+	}
+	return pins, copying
+}
+
+func (w *world) checkCounts() {
+	transfers := map[copyAt]uint8{}
+	pins, copying := w.pinned()
+	capturing := 0
 	for _, c := range w.captures {
 		if c.Phase == Ready {
 			capturing++
 		}
 		if c.Spill && c.Rec.own.copies[c.Tier] != fragment.None && c.Phase == Waiting {
-			transfers[copyAt{c.Rec, c.Tier}]++
+			transfers[copyAt{&c.Rec.own, c.Tier}]++
 		}
 	}
-	orphans := 0 // fetches whose restore was cancelled: they keep their pin until they end
 	for _, x := range w.flights {
 		switch x.Kind {
 		case Flush:
-			transfers[copyAt{x.Rec, x.From}]++
-			transfers[copyAt{x.Rec, x.To}]++
+			transfers[copyAt{x.Obj, x.From}]++
+			transfers[copyAt{x.Obj, x.To}]++
 		case Load:
-			transfers[copyAt{x.Rec, x.To}]++
-		case Fetch:
-			if x.Restore.over {
-				pins[copyAt{x.Rec, x.From}]++
-				orphans++
-			}
+			transfers[copyAt{x.Obj, x.To}]++
 		}
 	}
 	for _, p := range w.proofs {
-		transfers[copyAt{p.Rec, p.Tier}]++
+		transfers[copyAt{p.Obj, p.Tier}]++
 	}
-	w.e.Unbegun(func(x *Transfer) {
-		if x.Kind == Fetch && x.Restore.over {
-			pins[copyAt{x.Rec, x.From}]++
-			orphans++
-		}
-	})
-	copies := map[*Record]int32{}
+	copies := map[*Object]int32{}
 	for _, g := range w.restores {
 		if g.Phase == Ready && g.copies && !g.Direct {
-			copies[g.Rec]++
+			for _, o := range w.of(g.Rec) {
+				copies[o]++
+			}
 		}
 	}
 	for _, r := range w.e.slots {
-		if r != nil && r.own.copying != copies[r] {
-			w.fatalf("%d restores copy %v, counted %d", r.own.copying, r.Key, copies[r])
+		if r == nil || r.own.home == nil {
+			continue
+		}
+		o := &r.own
+		if o.copying != copies[o] {
+			w.fatalf("%d restores copy %v, counted %d", o.copying, name(o), copies[o])
 		}
 		for t := range w.e.tiers {
-			if r == nil || r.own.copies[t] == fragment.None {
+			if o.copies[t] == fragment.None {
 				continue
 			}
 			for k, l := range w.e.links {
-				if l.lower == t && r.own.loadsOn&(1<<k) != 0 {
-					transfers[copyAt{r, t}]++
+				if l.lower == t && o.loadsOn&(1<<k) != 0 {
+					transfers[copyAt{o, t}]++
 				}
 			}
-			if !w.e.uses(&r.own, t) {
-				w.fatalf("%v of tier %d lies in tier %d, which is not its own", r.Key, r.Top(), t)
+			if !w.e.uses(o, t) {
+				w.fatalf("%v of tier %d lies in tier %d, which is not its own", name(o), r.Top(), t)
 			}
-			f := w.e.Fragment(r, t)
-			if at := (copyAt{r, t}); f.Pins != pins[at] || f.Transfers != transfers[at] {
-				w.fatalf("%v in tier %d: %d pins, %d transfers; counted %d, %d", r.Key, t, f.Pins, f.Transfers, pins[at], transfers[at])
+			f := w.e.row(o, t)
+			if at := (copyAt{o, t}); f.Pins != pins[at] || f.Transfers != transfers[at] {
+				w.fatalf("%v in tier %d: %d pins, %d transfers; counted %d, %d", name(o), t, f.Pins, f.Transfers, pins[at], transfers[at])
 			}
-			forNobody := !r.gone && !w.e.read(&r.own) && !w.e.Awaited(r) && r.seq == fragment.Unexpected && f.Transfers == 0
-			if forNobody && (f.State == lifecycle.ReadComplete || r.own.loadsOn&(1<<t) != 0) {
-				w.fatalf("%v is kept in tier %d, or to be loaded, for nobody", r.Key, t)
+			forNobody := !o.gone && !w.e.read(o) && !w.e.awaited(o) && o.next() == fragment.Unexpected && f.Transfers == 0
+			if forNobody && (f.State == lifecycle.ReadComplete || o.loadsOn&(1<<t) != 0) {
+				w.fatalf("%v is kept in tier %d, or to be loaded, for nobody%s", name(o), t, w.state())
 			}
 		}
 	}
-	if w.e.running != len(w.flights) || w.e.capturing != capturing || w.e.copying != copying+orphans {
-		w.fatalf("running %d capturing %d copying %d, counted %d %d %d", w.e.running, w.e.capturing, w.e.copying, len(w.flights), capturing, copying+orphans)
+	if w.e.running != len(w.flights) || w.e.capturing != capturing || w.e.copying != copying {
+		w.fatalf("running %d capturing %d copying %d, counted %d %d %d", w.e.running, w.e.capturing, w.e.copying, len(w.flights), capturing, copying)
 	}
 }

@@ -47,7 +47,7 @@ func modelOfLoads(t *rapid.T) {
 	acts, some := w.acts(), map[string]func(*rapid.T){}
 	for _, name := range []string{
 		"restore", "restore more", "hint", "hand over", "end restore", "next", "next up", "next is queued", "queue", "done", "done as well", "fail",
-		"fail when given", "fail when given, too", "capture", "drop", "clear", "prefetch", "prove", "proved", "doubt", "shrink", "grow", "drain", "",
+		"fail when given", "fail when given, too", "capture", "refer", "drop", "clear", "prefetch", "prove", "proved", "doubt", "shrink", "grow", "drain", "",
 	} {
 		some[name] = acts[name]
 	}
@@ -124,6 +124,7 @@ func (w *world) acts() map[string]func(*rapid.T) {
 		"done":         func(t *rapid.T) { w.done(pick(t, len(w.flights)), nil) },
 		"done as well": func(t *rapid.T) { w.done(pick(t, len(w.flights)), nil) },
 		"capture more": w.capture,
+		"refer":        w.refer,
 		"restore more": w.restore,
 		"next":         func(t *rapid.T) { w.next(Down); w.next(Up) },
 		"next is queued": func(t *rapid.T) {

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"velocpy/gocore/policy/fragment"
 	"velocpy/gocore/policy/lifecycle"
 )
@@ -10,7 +12,6 @@ import (
 type Object struct {
 	home      *Record // whose capture made it
 	more      *more   // what most objects do not need
-	place     int64   // of next on the axis of intervals, or fragment.Unexpected
 	touched   int64   // Engine.count at its capture, or at the latest restore
 	copying   int32   // restores that copy out of its fastest tier
 	copies    [MaxTiers]fragment.ID
@@ -33,6 +34,10 @@ type Object struct {
 type more struct {
 	failed error // why its capture or its latest flush failed
 	shape  *shaped
+	shared bool      // refs and first count; otherwise home is the only checkpoint that refers to the object
+	refs   []*Record // those that refer to it
+	first  *Record   // of refs: the one that is expected first
+	chain  []*Object // of the own object of a record: what the record consists of, if that is not the own object alone
 }
 
 // extra is the part that most objects do not have.
@@ -45,7 +50,7 @@ func (o *Object) extra() *more {
 
 // init makes the own object of a record that is new.
 func (o *Object) init(r *Record, count int64) {
-	o.home, o.place, o.touched = r, fragment.Unexpected, count
+	o.home, o.touched = r, count
 	for i := range o.copies {
 		o.copies[i] = fragment.None
 	}
@@ -56,28 +61,48 @@ func (o *Object) init(r *Record, count int64) {
 
 // Refs are the checkpoints that refer to the object.
 func (o *Object) Refs() []*Record {
-	if o.gone {
+	switch {
+	case o.gone:
 		return nil
+	case o.more != nil && o.more.shared:
+		return o.more.refs
 	}
 	return []*Record{o.home}
 }
 
-// Rec is a checkpoint that refers to the object. If none does any more, it is the one whose capture made it.
+// isShared tells whether several checkpoints refer to the object.
+func (o *Object) isShared() bool { return o.more != nil && len(o.more.refs) > 1 }
+
+// Rec is a checkpoint that refers to the object: the one whose capture made it as long as that is so, and again when none does any more.
 func (o *Object) Rec() *Record {
-	if rs := o.Refs(); len(rs) > 0 {
+	if rs := o.Refs(); len(rs) > 0 && o.home.gone {
 		return rs[0]
 	}
 	return o.home
 }
 
+// Made is the checkpoint whose capture made the object. It may be gone.
+func (o *Object) Made() *Record { return o.home }
+
 // Gone tells whether nobody refers to the object.
 func (o *Object) Gone() bool { return o.gone }
 
-// next is the earliest place in the restore order of a checkpoint that refers to o, or fragment.Unexpected.
-func (o *Object) next() int64 { return o.home.seq }
+// first is the checkpoint of those which refer to o that is expected first.
+func (o *Object) first() *Record {
+	if o.more != nil && o.more.shared {
+		return o.more.first
+	}
+	return o.home
+}
+
+// next is the place in the restore order where a checkpoint that refers to o is expected first, or fragment.Unexpected.
+func (o *Object) next() int64 { return o.first().seq }
+
+// place is that of next on the axis of intervals, or fragment.Unexpected.
+func (o *Object) place() int64 { return o.first().place }
 
 // lane is that of the history whose restore order has o at next.
-func (o *Object) lane() int32 { return o.home.Hist.lane }
+func (o *Object) lane() int32 { return o.first().Hist.lane }
 
 // failed is why the capture or the latest flush of o failed.
 func (o *Object) failed() error {
@@ -153,7 +178,7 @@ func (e *Engine) updateCopy(now int64, o *Object, t int) {
 		}
 		return
 	}
-	f.Expected, f.Touched, f.Lane = o.place, o.touched, o.lane()
+	f.Expected, f.Touched, f.Lane = o.place(), o.touched, o.lane()
 	e.setClass(t, f, e.classify(o, t, f))
 	e.tiers[t].table.Update(id)
 	if t < len(e.links) {
@@ -171,7 +196,7 @@ func (e *Engine) classify(o *Object, t int, f *fragment.Fragment[*Object]) fragm
 		return fragment.Held
 	case f.State == lifecycle.ReadComplete && f.Transfers == 0:
 		return fragment.Promised
-	case f.State.Evictable() && f.Transfers == 0 && !e.tiers[t].retires(f):
+	case f.State.Evictable() && f.Transfers == 0 && !e.tiers[t].retires(f) && !e.tiers[t].unlisted(o):
 		return fragment.Free
 	case f.State != lifecycle.WriteComplete || o.stuckOn&bit != 0 || (t < len(e.links) && !e.tiers[e.links[t].lower].fits(o)):
 		return fragment.Held
@@ -216,7 +241,7 @@ func (e *Engine) place(o *Object, t int, id fragment.ID, ev lifecycle.Event) {
 	f := tr.table.At(id)
 	tr.bytes[fragment.Gap] -= f.Size
 	tr.bytes[fragment.Held] += f.Size // room is placed before the end of the tier
-	f.Born, f.Touched, f.Expected, f.Lane = uint32(e.count), o.touched, o.place, o.lane()
+	f.Born, f.Touched, f.Expected, f.Lane = uint32(e.count), o.touched, o.place(), o.lane()
 	tr.table.Update(id)
 	o.copies[t] = id
 	e.tellRoom(t, f.Offset, f.Size, true)
@@ -260,20 +285,67 @@ func (e *Engine) free(o *Object, t int) fragment.ID {
 	return gap
 }
 
-// reexpect updates where a restore needs o next: the earliest place at which the checkpoints that refer to it are expected.
-func (e *Engine) reexpect(o *Object) {
-	if o.place = fragment.Unexpected; o.next() != fragment.Unexpected {
-		o.place = e.histories[o.lane()].order.Place(o.next())
+// reexpect updates where a restore needs o next, after r, which refers to it, is expected elsewhere.
+func (e *Engine) reexpect(o *Object, r *Record) {
+	switch first := o.first(); {
+	case first != r && e.isSooner(r, first):
+		e.precede(o, r)
+	case first == r && o.isShared():
+		e.precede(o, e.soonest(o))
 	}
 	e.reweigh(o)
 }
 
+// isSooner tells whether a is expected before b. Places of several histories compare as at the last time that their paces changed.
+func (e *Engine) isSooner(a, b *Record) bool {
+	switch {
+	case a.seq == fragment.Unexpected || b.seq == fragment.Unexpected:
+		return a.seq < b.seq
+	case a.Hist == b.Hist:
+		return a.seq < b.seq
+	}
+	return e.distance(a) < e.distance(b)
+}
+
+// soonest is the checkpoint of those which refer to a shared object that is expected first.
+func (e *Engine) soonest(o *Object) *Record {
+	first := o.more.refs[0]
+	for _, r := range o.more.refs[1:] {
+		if e.isSooner(r, first) {
+			first = r
+		}
+	}
+	return first
+}
+
+// precede makes r the first checkpoint of a shared object. Its history may be another one, whose dirty objects are in another heap.
+func (e *Engine) precede(o *Object, r *Record) {
+	if r.Hist.lane == o.lane() {
+		o.more.first = r
+		return
+	}
+	links := uint8(0)
+	for k, l := range e.links {
+		if o.dirtyAt[k] >= 0 {
+			l.dirty.set(o, false)
+			links |= 1 << k
+		}
+	}
+	o.more.first = r
+	for k, l := range e.links {
+		if links&(1<<k) != 0 {
+			l.dirty.set(o, true)
+		}
+	}
+}
+
 // reweigh updates the rows of o, and its places in the heaps of dirty objects, after it was touched or is expected elsewhere.
 func (e *Engine) reweigh(o *Object) {
+	place, lane := o.place(), o.lane()
 	for t, id := range o.copies[:len(e.tiers)] {
 		if id != fragment.None {
 			f := e.tiers[t].table.At(id)
-			f.Touched, f.Expected = o.touched, o.place
+			f.Touched, f.Expected, f.Lane = o.touched, place, lane
 			e.tiers[t].table.Update(id)
 			if t < len(e.links) {
 				e.links[t].dirty.moved(o)
@@ -282,9 +354,57 @@ func (e *Engine) reweigh(o *Object) {
 	}
 }
 
+// refer makes o an object of r as well.
+func (e *Engine) refer(o *Object, r *Record) {
+	m := o.extra()
+	if !m.shared {
+		m.shared, m.refs, m.first = true, []*Record{o.home}, o.home
+	}
+	m.refs = append(m.refs, r)
+	e.reexpect(o, r)
+}
+
+// unlist withdraws the flushes of an object to tiers with a catalog, in which the checkpoint that was this object alone is not listed any more. Its copies
+// in such tiers stay: the catalog may refer to their room until it has recorded that.
+func (e *Engine) unlist(now int64, o *Object) {
+	if !e.outlives {
+		return
+	}
+	for _, l := range e.links {
+		if e.tiers[l.lower].listed {
+			e.unqueue(now, l, o)
+		}
+	}
+	for t := range e.tiers {
+		e.updateCopy(now, o, t)
+	}
+	e.wakeAll(now, o)
+}
+
+// unlisted tells whether the catalog of a tier does not list o: no checkpoint is left that is o alone. A catalog lists whole checkpoints.
+func (tr *tier) unlisted(o *Object) bool { return tr.listed && (o.home.gone || !o.home.isWhole()) }
+
 // unrefer takes away r's reference to o. An object that nobody refers to any more is gone: it is not flushed, and gives back its room, now or when its
 // last reader has gone.
 func (e *Engine) unrefer(now int64, o *Object, r *Record) {
+	if m := o.more; m != nil && m.shared {
+		i := slices.Index(m.refs, r)
+		switch {
+		case i < 0 && len(m.refs) > 0:
+			return
+		case len(m.refs) > 1:
+			m.refs = slices.Delete(m.refs, i, i+1)
+			if m.first == r {
+				e.precede(o, m.refs[0])
+			}
+			e.reexpect(o, m.first)
+			if r == o.home {
+				e.unlist(now, o)
+			}
+			return
+		}
+		m.refs = nil
+	}
 	e.discardObject(now, o)
 }
 

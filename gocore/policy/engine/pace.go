@@ -75,10 +75,10 @@ func (e *Engine) compare(now int64) {
 	}
 }
 
-// distance is how far ahead the restore of an expected record is.
-func (e *Engine) distance(o *Object) int64 {
-	lane := o.lane()
-	return evict.Distance(o.place-e.places[lane], e.intervals[lane])
+// distance is how far ahead the restore of an expected checkpoint is.
+func (e *Engine) distance(r *Record) int64 {
+	lane := r.Hist.lane
+	return evict.Distance(r.place-e.places[lane], e.intervals[lane])
 }
 
 // later tells whether a is needed later than b, a record of another history: a is not expected, or its restore is farther ahead.
@@ -90,5 +90,5 @@ func (e *Engine) later(a, b *Object) bool {
 	case !x:
 		return a.touched < b.touched
 	}
-	return e.distance(a) > e.distance(b)
+	return e.distance(a.first()) > e.distance(b.first())
 }

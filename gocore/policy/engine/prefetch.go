@@ -216,7 +216,7 @@ func (e *Engine) promises(rec *Record, t int) bool {
 
 // ahead promises the copies of rec's objects in tier t or begins to load them, in the order in which a restore needs them; false if that has to wait.
 func (e *Engine) ahead(now int64, h *History, rec *Record, t int) bool {
-	if !e.mayRead(rec, t) {
+	if !e.mayRead(rec, t) || t == rec.Top() && !e.fitsWhole(rec, t) {
 		return true
 	}
 	for _, o := range rec.Objects() {

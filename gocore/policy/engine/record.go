@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/fragment"
@@ -18,6 +20,7 @@ type Record struct {
 	Version *checkpoint.Version // what its bytes are; nil in simulations
 	written int64               // Engine.count at its capture: the order of writing
 	seq     int64               // place in the restore order, or fragment.Unexpected
+	place   int64               // of seq on the axis of intervals, or fragment.Unexpected
 	ref     plan.Ref            // in its history's records, while it is the checkpoint of its key
 	top     uint8               // the fastest tier that it may be in: a private one, or the first shared one
 	gone    bool
@@ -26,7 +29,15 @@ type Record struct {
 }
 
 // Objects are what the checkpoint consists of, in the order in which a restore needs them.
-func (r *Record) Objects() []*Object { return []*Object{&r.own} }
+func (r *Record) Objects() []*Object {
+	if r.own.more != nil && r.own.more.chain != nil {
+		return r.own.more.chain
+	}
+	return []*Object{&r.own}
+}
+
+// isWhole tells whether the checkpoint is its own object, and nothing else.
+func (r *Record) isWhole() bool { return r.own.more == nil || r.own.more.chain == nil }
 
 // Top is the fastest tier that the record may be in.
 func (r *Record) Top() int { return int(r.top) }
@@ -66,7 +77,7 @@ func (r *Record) Failed() error {
 // newRecord returns a record with an object of its own, and a fresh ID. The low half is its slot, the high half the slot's generation.
 func (e *Engine) newRecord(h *History, k model.Key, size, align int64, v *checkpoint.Version) *Record {
 	e.count++
-	r := &Record{Hist: h, Key: k, Size: max(size, 1), Align: align, Version: v, seq: fragment.Unexpected, written: e.count}
+	r := &Record{Hist: h, Key: k, Size: max(size, 1), Align: align, Version: v, seq: fragment.Unexpected, place: fragment.Unexpected, written: e.count}
 	r.own.init(r, e.count)
 	if n := len(e.vacant); n > 0 {
 		slot := e.vacant[n-1]
@@ -154,8 +165,70 @@ func (e *Engine) expect(r *Record, seq int64) {
 	case seq:
 		r.Hist.sweep.awaited--
 	}
-	r.seq = seq
+	if r.seq, r.place = seq, fragment.Unexpected; seq != fragment.Unexpected {
+		r.place = r.Hist.order.Place(seq)
+	}
 	for _, o := range r.Objects() {
-		e.reexpect(o)
+		e.reexpect(o, r)
+	}
+}
+
+// placed is how many bytes the capture of r brought into tier t.
+func (r *Record) placed(t int) int64 {
+	if r.own.home == nil {
+		return 0
+	}
+	return r.own.Bytes(t)
+}
+
+// Refer makes a checkpoint of objects that there are already, in the order in which a restore needs them: chunks that other checkpoints have too, an
+// object in which several checkpoints were accumulated, a pack. It places nothing. size is that of the checkpoint. All objects must be captured, and have
+// the same fastest tier.
+func (e *Engine) Refer(now int64, h *History, k model.Key, size int64, v *checkpoint.Version, objects []*Object) (*Record, error) {
+	if err := referable(objects); err != nil {
+		return nil, err
+	}
+	r := e.newRecord(h, k, size, 1, v)
+	r.own.home, r.own.gone = nil, true
+	r.top = objects[0].top
+	e.chain(r, objects)
+	e.Stats.Captures++
+	e.trace(now, Captured, r, r.Top(), 0)
+	e.publish(now, r, r.Top())
+	e.makeProgress(now)
+	return r, nil
+}
+
+// referable tells why no checkpoint can be made of some objects.
+func referable(objects []*Object) error {
+	if len(objects) == 0 {
+		return ErrNotFound
+	}
+	for _, o := range objects {
+		switch {
+		case o.gone:
+			return ErrDropped
+		case !o.captured:
+			return ErrNotCaptured
+		case o.top != objects[0].top:
+			return ErrApart
+		}
+	}
+	return nil
+}
+
+// chain makes r refer to objects, each once.
+func (e *Engine) chain(r *Record, objects []*Object) {
+	all := make([]*Object, 0, len(objects))
+	for _, o := range objects {
+		if !slices.Contains(all, o) {
+			all = append(all, o)
+		}
+	}
+	r.own.extra().chain = all
+	for _, o := range all {
+		if o != &r.own {
+			e.refer(o, r)
+		}
 	}
 }

@@ -213,7 +213,7 @@ func (e *Engine) leave(now int64, o *Object, t int) (evicted bool) {
 	case f.Class == fragment.Free:
 		e.step(o, t, lifecycle.Evict)
 		e.Stats.Tiers[t].Evicted += o.Bytes(t)
-		e.trace(now, Evicted, o.Rec(), t, 0)
+		e.traceMove(now, Evicted, o, t, 0)
 		e.free(o, t)
 		return true
 	case f.Class == fragment.Dirty:

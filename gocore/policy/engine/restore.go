@@ -20,9 +20,18 @@ type Restore struct {
 	Err     error
 	Notify  any
 	options RestoreOptions
+	held    []held  // the copies that it pins
+	one     [1]held // the memory of held for a checkpoint of one object
+	fetches int     // under way
 	quiet   bool
 	copies  bool // counted in e.copying
 	over    bool
+}
+
+// held is a copy that a restore pins.
+type held struct {
+	o *Object
+	t int
 }
 
 // RestoreOptions are the caller's options.
@@ -86,24 +95,64 @@ func (e *Engine) bypasses(r *Restore, t int) bool {
 		switch {
 		case e.complete(o, t):
 		case o.spoiled&(1<<t) != 0: // its room is not free yet
-			r.options.Past = true
 			return true
 		case o.copies[t] == fragment.None && (r.options.Partial || r.Direct || !e.isLoadable(o, t)):
 			return true
 		}
 	}
-	return false
+	return !e.fitsWhole(r.Rec, t)
 }
 
-// gather loads the objects of a checkpoint that are missing in tier t, in the order in which the restore needs them.
+// fitsWhole tells whether the empty tier could hold all objects of rec at once.
+func (e *Engine) fitsWhole(rec *Record, t int) bool {
+	if rec.isWhole() {
+		return true // what is too large is not loadable
+	}
+	bytes := int64(0)
+	for _, o := range rec.Objects() {
+		bytes += e.tiers[t].extent(o)
+	}
+	return bytes <= e.tiers[t].Capacity
+}
+
+// gather pins the objects of a checkpoint that tier t has, so that loading the others does not evict them. It loads these in the order in which the restore
+// needs them.
 func (e *Engine) gather(now int64, r *Restore, t int) {
 	for _, o := range r.Rec.Objects() {
 		switch {
+		case r.Phase != Waiting || r.Direct:
+			return // one of the others has found no room
 		case e.complete(o, t):
+			e.hold(now, r, o, t)
 		case o.copies[t] != fragment.None:
 			e.makeLoadsUrgent(o)
 		default:
 			e.loadInto(now, o, t)
+		}
+	}
+}
+
+// hold pins o's copy in tier t for a restore.
+func (e *Engine) hold(now int64, r *Restore, o *Object, t int) {
+	if len(r.held) == 0 {
+		r.held = r.one[:0]
+	} else if slices.Contains(r.held, held{o, t}) {
+		return
+	}
+	r.held = append(r.held, held{o, t})
+	e.pinCopy(o, t, +1)
+	e.updateCopy(now, o, t)
+}
+
+// letGo ends what a restore pins.
+func (e *Engine) letGo(now int64, r *Restore) {
+	all := r.held
+	r.held = r.held[:0]
+	for _, h := range all {
+		if h.o.copies[h.t] != fragment.None {
+			e.pinCopy(h.o, h.t, -1)
+			e.withdrawPromisesOf(now, h.o)
+			e.updateCopy(now, h.o, h.t)
 		}
 	}
 }
@@ -115,35 +164,43 @@ func (e *Engine) pin(now int64, r *Restore, t int) {
 		e.copying++
 	}
 	for _, o := range r.Rec.Objects() {
-		e.hold(o, t, +1)
 		if r.copies {
 			o.copying++
 		}
-		e.updateCopy(now, o, t)
+		e.hold(now, r, o, t)
 	}
 	if !r.quiet {
 		e.wake(r.Notify)
 	}
 }
 
-// fetch reads past the cache, from the fastest tier that has the bytes.
+// fetch reads past the cache. It takes each object from the fastest tier that has its bytes.
 func (e *Engine) fetch(now int64, r *Restore) {
-	o := r.Rec.Objects()[0]
-	t := e.fastest(o)
+	above := -1
 	if r.options.Past {
-		if t = e.lower(o, r.Rec.Top()); t < 0 {
-			e.endWaiting(now, r, ErrUnreachable)
-			return
-		}
+		above = r.Rec.Top()
 	}
-	f := e.row(o, t)
-	e.hold(o, t, +1)
-	r.Tier, r.Direct = t, true
-	r.copies = true
+	if !e.below(r.Rec, above) {
+		e.endWaiting(now, r, ErrUnreachable)
+		return
+	}
+	e.letGo(now, r)
+	r.Direct, r.copies = true, true
 	e.copying++
-	e.updateCopy(now, o, t)
-	x := &Transfer{Kind: Fetch, Rec: r.Rec, Obj: o, From: t, To: caller, FromOff: f.Offset, Restore: r}
-	e.pass(Up, x.between(caller, t))
+	for _, o := range r.Rec.Objects() {
+		t := e.lower(o, above)
+		if o.loadRuns&(1<<t) != 0 { // its bytes may turn out to be wrong; those that the load reads are below
+			t = e.lower(o, t)
+		}
+		e.hold(now, r, o, t)
+		r.Tier = max(r.Tier, t)
+		r.fetches++
+		x := &Transfer{Kind: Fetch, Rec: r.Rec, Obj: o, From: t, To: caller, FromOff: e.row(o, t).Offset, Restore: r}
+		e.pass(Up, x.between(caller, t))
+	}
+	if !r.Rec.isWhole() { // it may have waited for several loads, of which one was denied or failed
+		e.withdrawLoads(now, r.Rec)
+	}
 }
 
 // isLoadable tells whether tier t, and those that the bytes pass through, are large enough for rec.
@@ -190,9 +247,16 @@ func (e *Engine) loadInto(now int64, o *Object, t int) {
 // leases too, unless leases fill the tier. With patience, leases of patient callers go on waiting; bypassCache tells whether there are any.
 func (e *Engine) bypassCache(now int64, o *Object, err error, patience bool) (waiting bool) {
 	for _, rec := range o.Refs() {
+		if !rec.Captured() {
+			continue // it waits for another object
+		}
 		top := rec.Top()
+		waits := e.takeWaiting(rec)
+		for _, r := range waits {
+			e.letGo(now, r)
+		}
 		crowded := e.tiers[top].fits(o) && e.pinnedBytes(top)+e.tiers[top].extent(o) > e.tiers[top].Capacity
-		for _, r := range e.takeWaiting(rec) {
+		for _, r := range waits {
 			switch {
 			case !rec.gone && (r.options.Into || !crowded):
 				e.fetch(now, r)
@@ -318,6 +382,9 @@ func (e *Engine) withdrawLoads(now int64, rec *Record) {
 
 func (e *Engine) endWaiting(now int64, r *Restore, err error) {
 	r.Phase, r.Err = Ended, err
+	if !r.Direct { // otherwise the fetches under way still read
+		e.letGo(now, r)
+	}
 	if !r.quiet {
 		e.wake(r.Notify)
 	}
@@ -382,7 +449,7 @@ func (e *Engine) consume(now int64, r *Restore) {
 	e.Stats.Consumed++
 	e.trace(now, Consumed, r.Rec, -1, 0)
 	for _, o := range r.Rec.Objects() {
-		if id := o.copies[r.Tier]; id != fragment.None && len(o.Refs()) == 1 {
+		if id := o.copies[r.Tier]; id != fragment.None && !o.isShared() {
 			if f := e.tiers[r.Tier].table.At(id); f.State.HasBytes() && !f.State.Busy() {
 				e.step(o, r.Tier, lifecycle.Consume)
 			}
@@ -412,16 +479,12 @@ func (e *Engine) EndRestore(now int64, r *Restore) {
 	if r.copies {
 		e.copying--
 	}
-	for _, o := range r.Rec.Objects() {
-		if r.copies && !r.Direct {
+	if r.copies && !r.Direct {
+		for _, o := range r.Rec.Objects() {
 			o.copying--
 		}
-		if o.copies[r.Tier] != fragment.None {
-			e.hold(o, r.Tier, -1)
-			e.withdrawPromisesOf(now, o)
-			e.updateCopy(now, o, r.Tier)
-		}
 	}
+	e.letGo(now, r)
 	e.makeProgress(now)
 }
 
@@ -436,10 +499,11 @@ func (e *Engine) RestoreFromBelow(now int64, r *Restore) bool {
 		if r.copies {
 			o.copying--
 		}
-		e.hold(o, t, -1)
+		e.pinCopy(o, t, -1)
 		o.spoiled |= 1 << t
 		e.updateCopy(now, o, t)
 	}
+	r.held = r.held[:0]
 	if r.copies {
 		r.copies = false
 		e.copying--
@@ -458,6 +522,7 @@ func (e *Engine) below(rec *Record, t int) bool {
 // forgetWaiting ends a cancelled restore and withdraws the claims for room that only it needed.
 func (e *Engine) forgetWaiting(now int64, r *Restore) {
 	r.Phase = Ended
+	e.letGo(now, r)
 	w := e.waiting[r.Rec]
 	for i, x := range w {
 		if x == r {

@@ -37,8 +37,10 @@ func (tr *tier) extent(o *Object) int64 {
 
 func (tr *tier) align(o *Object) int64 { return max(tr.Grain, o.home.Align, 1) }
 
-// fits tells whether the empty tier could hold r.
-func (tr *tier) fits(o *Object) bool { return tr.extent(o) <= tr.Capacity }
+// fits tells whether the empty tier could hold o.
+func (tr *tier) fits(o *Object) bool {
+	return tr.extent(o) <= tr.Capacity && !tr.unlisted(o)
+}
 
 // verdict is the outcome of one attempt to make room.
 type verdict uint8
@@ -99,7 +101,7 @@ func (e *Engine) spare(now int64, t int, o *Object) verdict {
 		return granted
 	}
 	e.compare(now)
-	w, ok := e.choose(now, t, o, evict.Request{Floor: e.distance(o)})
+	w, ok := e.choose(now, t, o, evict.Request{Floor: e.distance(o.first())})
 	switch {
 	case !ok:
 		return stuck
@@ -183,7 +185,7 @@ func (e *Engine) evict(now int64, t int, w evict.Window, o *Object) {
 	for i, victim := range victims {
 		e.step(victim, t, lifecycle.Evict)
 		e.Stats.Tiers[t].Evicted += victim.Bytes(t)
-		e.trace(now, Evicted, victim.Rec(), t, 0)
+		e.traceMove(now, Evicted, victim, t, 0)
 		gap = e.free(victim, t)
 		victims[i] = nil
 	}
@@ -351,6 +353,12 @@ func (e *Engine) failStalled(now int64, t int) {
 	for c, ok := tr.claims.peek(); ok && c.over; c, ok = tr.claims.peek() {
 		tr.claims.pop()
 	}
+	if e.unchained { // a capture was denied, and what only it needed has made room, perhaps in another tier
+		e.unchained = false
+		for u := range e.tiers {
+			e.serve(now, u)
+		}
+	}
 }
 
 // giveUpReplaced gives up the version that a capture is about to replace, if that makes its room. So an application can rewrite its keys in a tier that they
@@ -375,7 +383,7 @@ func (e *Engine) giveUpReplaced(now int64, t int, c *claim) bool {
 func (e *Engine) freesAlone(old *Record, o *Object, t int) bool {
 	tr := e.tiers[t]
 	for _, x := range old.Objects() {
-		if x.copies[t] == fragment.None || len(x.Refs()) > 1 {
+		if x.copies[t] == fragment.None || x.isShared() {
 			continue
 		}
 		if f := e.row(x, t); f.Pins == 0 && f.Transfers == 0 && !tr.behind(f) && tr.extent(x) >= tr.extent(o) && tr.align(x) >= tr.align(o) {

@@ -78,7 +78,7 @@ func (e *Engine) heldByCallers(c *Capture) bool {
 		return false
 	}
 	old := c.Rec.Hist.Get(c.Rec.Key) // it gives way to the capture as soon as nothing moves
-	return old == nil || !slices.ContainsFunc(old.Objects(), func(o *Object) bool { return o.copies[c.Tier] != fragment.None })
+	return old == nil || !slices.ContainsFunc(old.Objects(), func(o *Object) bool { return o.copies[c.Tier] != fragment.None && !o.isShared() })
 }
 
 // roomNow tells whether tier t has room for r without waiting.

@@ -51,12 +51,12 @@ func (x *Transfer) Rested(nanoseconds int64) { x.began += nanoseconds }
 // Done follows. Until then the source copy stays where it is, and the new one is not evicted. It is for loads to a record's fastest tier only: from
 // any other tier, further transfers would spread bytes that turn out to be wrong.
 func (e *Engine) Queued(now int64, x *Transfer) {
-	if x.Rec.gone || x.To != x.Rec.Top() {
+	if x.Obj.gone || x.To != int(x.Obj.top) {
 		return
 	}
 	x.Early = true
 	e.arrived(now, x)
-	e.resume(now, x.Rec)
+	e.resumeAll(now, x.Obj)
 	e.makeProgress(now)
 }
 
@@ -247,21 +247,11 @@ func (e *Engine) Done(now int64, x *Transfer, err error) {
 }
 
 func (e *Engine) flushed(now int64, x *Transfer, err error) {
-	o, l := x.Obj, e.links[x.From]
+	o, l, from := x.Obj, e.links[x.From], x.To
 	e.endFlush(x)
 	if err != nil {
-		e.step(o, x.To, lifecycle.Abort)
-		e.vacate(o, x.To)
-		if o.gone && errors.Is(err, ErrStopped) {
-			e.Stats.CancelledFlush += o.Bytes(x.From)
-		} else {
-			l.err = err
-			o.fail(err)
-		}
-		if !o.gone {
-			o.stuckOn |= 1 << x.From
-			l.stuck++
-		}
+		from = x.From
+		e.notFlushed(x, err)
 	} else {
 		e.settleTransfer(x)
 		l.flushed(x)
@@ -273,14 +263,32 @@ func (e *Engine) flushed(now int64, x *Transfer, err error) {
 		if e.row(o, x.From).State == lifecycle.WriteComplete {
 			e.step(o, x.From, lifecycle.FlushDone)
 		}
-		e.trace(now, Flushed, o.Rec(), x.To, now-x.began)
+		e.traceMove(now, Flushed, o, x.To, now-x.began)
 	}
 	e.updateCopy(now, o, x.From)
 	e.updateCopy(now, o, x.To)
-	if err == nil && !o.gone {
-		e.flushWanted(now, o, x.To)
+	if !o.gone && o.stuckOn&(1<<x.From) == 0 {
+		e.flushWanted(now, o, from)
 	}
 	e.wakeAll(now, o)
+}
+
+// notFlushed gives back the room of a flush that failed, or that its caller stopped because the checkpoint which it was for is gone. If another checkpoint
+// needs the object, a stopped flush is tried again.
+func (e *Engine) notFlushed(x *Transfer, err error) {
+	o, l := x.Obj, e.links[x.From]
+	e.step(o, x.To, lifecycle.Abort)
+	e.vacate(o, x.To)
+	if o.home.gone && errors.Is(err, ErrStopped) {
+		e.Stats.CancelledFlush += o.Bytes(x.From)
+		return
+	}
+	l.err = err
+	o.fail(err)
+	if !o.gone {
+		o.stuckOn |= 1 << x.From
+		l.stuck++
+	}
 }
 
 // endFlush removes a flush from the counts, whether it succeeded or not.
@@ -312,7 +320,7 @@ func (e *Engine) loaded(now int64, x *Transfer, err error) {
 	e.settleTransfer(x)
 	l.up.Observe(x.sent, now-x.began)
 	e.Stats.Tiers[x.From].Read += o.Bytes(x.From)
-	e.trace(now, Loaded, o.Rec(), x.To, now-x.began)
+	e.traceMove(now, Loaded, o, x.To, now-x.began)
 	if !x.Early {
 		e.arrived(now, x)
 	}
@@ -347,7 +355,9 @@ func (e *Engine) notLoaded(now int64, x *Transfer, err error) {
 		e.step(o, x.To, lifecycle.Abort)
 		if !o.gone && e.fastest(o) == x.From { // otherwise the waiting restores do not depend on this load
 			for _, r := range o.Refs() {
-				e.failWaiting(now, r, &TierError{Tier: x.From, Err: err})
+				if r.Captured() {
+					e.failWaiting(now, r, &TierError{Tier: x.From, Err: err})
+				}
 			}
 		}
 		e.free(o, x.To)
@@ -382,10 +392,13 @@ func (e *Engine) spilled(now int64, x *Transfer, err error) {
 
 func (e *Engine) fetched(now int64, x *Transfer, err error) {
 	r := x.Restore
-	if err != nil {
+	if err == nil {
+		e.Stats.Tiers[x.From].Read += x.Reads()
+	} else if r.Err == nil {
 		r.Err = &TierError{Tier: x.From, Err: err}
-	} else {
-		e.Stats.Tiers[x.From].Read += x.Obj.Bytes(x.From)
+	}
+	if r.fetches--; r.fetches > 0 {
+		return
 	}
 	r.Phase = Ready
 	if r.over { // cancelled meanwhile: no other call ends it

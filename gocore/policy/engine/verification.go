@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"velocpy/gocore/model"
+	"velocpy/gocore/policy/fragment"
 )
 
 // Verification is a copy in a record's fastest tier whose checksum the caller verifies ahead of a lease. The lease would otherwise have to read all bytes
@@ -99,7 +100,7 @@ func (e *Engine) nextUnverified(h *History) (of *Record, next *Object) {
 			return false
 		}
 		if rec := h.records.get(k); rec != nil {
-			if i := slices.IndexFunc(rec.Objects(), func(o *Object) bool { return e.isVerifiable(o) }); i >= 0 {
+			if i := slices.IndexFunc(rec.Objects(), func(o *Object) bool { return e.isVerifiable(o, rec.Top()) }); i >= 0 {
 				of, next = rec, rec.Objects()[i]
 				if i < len(rec.Objects())-1 {
 					return false
@@ -114,8 +115,7 @@ func (e *Engine) nextUnverified(h *History) (of *Record, next *Object) {
 
 // isVerifiable tells whether o has an unverified copy that no restore reads yet, in the tier that would be leased from. A load verifies the bytes that
 // it brings.
-func (e *Engine) isVerifiable(o *Object) bool {
-	t := int(o.top)
+func (e *Engine) isVerifiable(o *Object, t int) bool {
 	if !o.captured || !e.verifiesSize(o.Bytes(t)) || e.tiers[t].Device || e.tiers[t].Remote || !e.complete(o, t) || o.loadRuns != 0 {
 		return false
 	}
@@ -124,7 +124,7 @@ func (e *Engine) isVerifiable(o *Object) bool {
 }
 
 func (e *Engine) beginVerification(now int64, rec *Record, o *Object) Verification {
-	p := Verification{Rec: rec, Obj: o, Tier: int(o.top)}
+	p := Verification{Rec: rec, Obj: o, Tier: rec.Top()}
 	o.verifying = true
 	e.row(o, p.Tier).Transfers++
 	e.verifying++
@@ -167,6 +167,8 @@ func (e *Engine) IsObsolete(p Verification) bool {
 // MarkUnverified revokes that the bytes of a copy are verified, or are being verified.
 func (e *Engine) MarkUnverified(rec *Record, t int) {
 	for _, o := range rec.Objects() {
-		e.row(o, t).Verified, o.verifying = false, false
+		if o.copies[t] != fragment.None {
+			e.row(o, t).Verified, o.verifying = false, false
+		}
 	}
 }

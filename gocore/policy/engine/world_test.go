@@ -31,6 +31,7 @@ type world struct {
 	waits     []*waited
 	flights   []*Transfer
 	proofs    []Verification
+	parts     map[*Record][]*Object // what every checkpoint consists of
 	forgotten map[*Record]int
 	gone      map[*Record]bool // seen gone: no flush of them may start any more
 	born      []*Record
@@ -48,8 +49,8 @@ type taken struct {
 
 type given struct {
 	*Restore
-	content int // the content that it must deliver
-	fetched int // the content that a fetch delivered; 0: nothing yet
+	content int             // the content that it must deliver
+	fetched map[*Object]int // the contents that fetches delivered
 	phase   Phase
 	handed  bool
 	spoiled bool // the bytes that it was given before a load ended are not what was captured
@@ -82,7 +83,7 @@ func newWorld(t *rapid.T, cfg Config) *world {
 
 // plainWorld is a world without an engine, and without a catalog.
 func plainWorld(t *rapid.T, cfg Config) *world {
-	return &world{t: t, cfg: cfg, forgotten: map[*Record]int{}, gone: map[*Record]bool{}, woken: map[any]bool{}}
+	return &world{t: t, cfg: cfg, parts: map[*Record][]*Object{}, forgotten: map[*Record]int{}, gone: map[*Record]bool{}, woken: map[any]bool{}}
 }
 
 // start makes the engine, and tiers of unknown bytes.
@@ -266,9 +267,15 @@ func (w *world) capture(t *rapid.T) {
 	body := content(w.content)
 	old, row := w.truth[hi][k], w.cat.findable(hi, k)
 	o.Shape = w.someShape(t, size)
+	if o.Needs = w.someNeeds(t); o.Needs != nil {
+		o.Top = int(o.Needs[0].top)
+	}
 	c, err := w.e.BeginCapture(w.now, w.hists[hi], k, size, rapid.SampledFrom([]int64{1, 1, 2, 4}).Draw(t, "align"), body, o)
 	if err != nil {
 		for _, tr := range w.e.tiers {
+			if tr.listed && o.Needs != nil {
+				continue
+			}
 			if g := max(tr.Grain, 1); (tr.index == o.Top || !tr.Private && tr.index > o.Top) && (bytesIn(o.Shape, tr.index, size)+g-1)/g*g <= tr.Capacity {
 				w.fatalf("%d bytes refused for ever, tier %d has %d: %v", size, tr.index, tr.Capacity, err)
 			}
@@ -277,6 +284,7 @@ func (w *world) capture(t *rapid.T) {
 	}
 	c.Notify = c
 	w.born = append(w.born, c.Rec)
+	w.parts[c.Rec] = append(slices.Clip(o.Needs), &c.Rec.own)
 	w.cat.numbered(c.Rec)
 	if c.Phase == Waiting { // checked when it happens: the same call may make room afterwards
 		denied := c.claim.denied
@@ -315,7 +323,7 @@ func bytesIn(s *Shape, t int, size int64) int64 {
 func (w *world) endCapture(c *taken, ok bool) {
 	if ok {
 		c.Wrote(w.exactly(&c.Rec.own, c.Tier))
-		w.write(c.Tier, w.e.Fragment(c.Rec, c.Tier).Offset, &c.Rec.own, c.content)
+		w.write(c.Tier, w.e.row(&c.Rec.own, c.Tier).Offset, &c.Rec.own, c.content)
 	}
 	w.e.EndCapture(w.now, c.Capture, ok)
 	c.phase = Ended
@@ -419,14 +427,17 @@ func (w *world) look(g *given) {
 	if g.spoiled {
 		return
 	}
-	if g.Direct {
-		if g.fetched != g.content {
-			w.fatalf("fetched %d, must be %d", g.fetched, g.content)
-		}
-		return
+	if contentOf(g.Rec) != g.content || !slices.Equal(g.Rec.Objects(), w.of(g.Rec)) {
+		w.fatalf("%v is not what it was any more", g.Rec.Key)
 	}
-	if got := w.read("restore", g.Tier, w.e.Fragment(g.Rec, g.Tier).Offset, &g.Rec.own); got != g.content {
-		w.fatalf("restored %d, must be %d", got, g.content)
+	for _, o := range w.of(g.Rec) {
+		if g.Direct {
+			if want := contentOf(o.home); g.fetched[o] != want {
+				w.fatalf("fetched %d, must be %d", g.fetched[o], want)
+			}
+			continue
+		}
+		w.read("restore", g.Tier, w.e.row(o, g.Tier).Offset, o)
 	}
 }
 
@@ -528,7 +539,7 @@ func (w *world) took(d Direction, x *Transfer) bool {
 	if (x.Kind == Flush || x.Kind == Spill) != (d == Down) {
 		w.fatalf("a transfer of kind %d goes in direction %d", x.Kind, d)
 	}
-	if (x.Kind == Flush || x.Kind == Spill) && w.gone[x.Rec] {
+	if (x.Kind == Flush || x.Kind == Spill) && (w.gone[x.Rec] || x.Obj.gone) {
 		w.fatalf("%v is gone, and a transfer of it down begins", x.Rec.Key)
 	}
 	w.flights = append(w.flights, x)
@@ -537,7 +548,7 @@ func (w *world) took(d Direction, x *Transfer) bool {
 
 // queue reports all copies of a load as queued, so that its bytes count as present: in this world they are.
 func (w *world) queue(x *Transfer) {
-	counts := !x.Rec.gone && x.To == x.Rec.Top()
+	counts := !x.Obj.gone && x.To == x.Rec.Top()
 	if counts {
 		w.write(x.To, x.ToOff, x.Obj, w.read("load", x.From, x.FromOff, x.Obj))
 	}
@@ -545,15 +556,17 @@ func (w *world) queue(x *Transfer) {
 	if x.Early != counts {
 		w.fatalf("%v is gone: %v; queued for tier %d: %v", x.Rec.Key, x.Rec.gone, x.To, x.Early)
 	}
-	if counts && len(w.e.waiting[x.Rec]) > 0 {
-		w.fatalf("restores still wait for %v, which has been queued", x.Rec.Key)
+	for _, r := range x.Obj.Refs() {
+		if counts && len(w.e.waiting[r]) > 0 && w.e.Complete(r, x.To) {
+			w.fatalf("restores still wait for %v, which has been queued", r.Key)
+		}
 	}
 }
 
 // spoil records the restores that were given the bytes of a load that fails in the end.
 func (w *world) spoil(x *Transfer) {
 	for _, g := range w.restores {
-		if g.Rec == x.Rec && g.Phase == Ready && !g.Direct && g.Tier == x.To {
+		if slices.Contains(w.of(g.Rec), x.Obj) && g.Phase == Ready && !g.Direct && g.Tier == x.To {
 			g.spoiled = true
 		}
 	}
@@ -585,7 +598,7 @@ func (w *world) done(i int, err error) {
 		case Fetch:
 			for _, g := range w.restores {
 				if g.Restore == x.Restore {
-					g.fetched = number
+					g.brought(x.Obj, number)
 				}
 			}
 		}
@@ -644,8 +657,8 @@ func (w *world) observe() {
 		told(g.Restore, g.phase, g.Phase)
 		if g.phase == Waiting && g.Phase == Ended {
 			w.denied("restore", g.Rec, g.Err)
-			if at := (*TierError)(nil); errors.As(g.Err, &at) && errors.Is(at, syscall.EIO) && !g.Rec.gone && w.e.Fastest(g.Rec) < at.Tier {
-				w.fatalf("the restore of %v fails, as tier %d does, and tier %d has the bytes%s", g.Rec.Key, at.Tier, w.e.Fastest(g.Rec), w.state())
+			if at := (*TierError)(nil); errors.As(g.Err, &at) && errors.Is(at, syscall.EIO) && !g.Rec.gone && !w.below(g.Rec, at.Tier) {
+				w.fatalf("the restore of %v fails, as tier %d does, and tiers above have the bytes%s", g.Rec.Key, at.Tier, w.state())
 			}
 		}
 		if g.phase = g.Phase; g.phase != Ended && !g.over {
@@ -773,4 +786,12 @@ func (w *world) window(t int, n need, may func(*fragment.Fragment[*Object]) bool
 		}
 	}
 	return false
+}
+
+// brought records what a fetch has delivered.
+func (g *given) brought(o *Object, number int) {
+	if g.fetched == nil {
+		g.fetched = map[*Object]int{}
+	}
+	g.fetched[o] = number
 }
