@@ -254,9 +254,11 @@ func (e *Engine) captured(now int64, c *Capture) {
 	o.captured = true
 	e.step(o, c.Tier, lifecycle.WriteDone)
 	e.tiers[c.Tier].inflow.arrived(now, e.count, o.Bytes(c.Tier))
-	e.Stats.Captured += r.Size
-	e.Stats.Captures++
-	e.trace(now, Captured, r, c.Tier, 0)
+	if !r.Hist.anonymous {
+		e.Stats.Captured += r.Size
+		e.Stats.Captures++
+		e.trace(now, Captured, r, c.Tier, 0)
+	}
 	if r.gone { // replaced or dropped before its bytes were captured
 		e.updateCopy(now, o, c.Tier)
 		e.wakeWaits(now, r)
@@ -280,6 +282,9 @@ func (e *Engine) captured(now int64, c *Capture) {
 // publish makes r the checkpoint of its key; t is the tier that was to capture it.
 func (e *Engine) publish(now int64, r *Record, t int) {
 	h := r.Hist
+	if h.anonymous {
+		return
+	}
 	old := h.Get(r.Key)
 	if old != nil {
 		e.replace(now, old, r)

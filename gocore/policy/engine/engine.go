@@ -107,6 +107,7 @@ type Engine struct {
 	tiers         []*tier
 	links         []*link    // by their upper tier
 	histories     []*History // by lane
+	owners        *History   // of objects without a checkpoint; nil: there were none
 	byName        map[string]*History
 	heads         []int64    // by lane
 	places        []int64    // by lane: the heads on the axis of intervals
@@ -295,6 +296,7 @@ func (e *Engine) wake(notify any) {
 type History struct {
 	Name       string
 	catalog    Catalog
+	anonymous  bool // its records own objects without a checkpoint
 	lane       int32
 	order      *plan.Order
 	due        *plan.Due
@@ -325,13 +327,17 @@ func (e *Engine) History(name string) *History {
 	if h := e.byName[name]; h != nil {
 		return h
 	}
-	h := &History{
-		Name: name, catalog: e.cfg.Catalog, lane: int32(len(e.histories)), order: plan.New(plan.Options{Guess: e.cfg.Guess}), due: plan.NewDue(),
-	}
-	h.records.keys = h.order.Keys()
+	h := newHistory(name, int32(len(e.histories)), e.cfg.Guess)
+	h.catalog = e.cfg.Catalog
 	e.histories = append(e.histories, h)
 	e.heads, e.places, e.intervals = append(e.heads, h.order.Head()), append(e.places, h.order.Now()), append(e.intervals, alike)
 	e.byName[name] = h
+	return h
+}
+
+func newHistory(name string, lane int32, guess bool) *History {
+	h := &History{Name: name, lane: lane, order: plan.New(plan.Options{Guess: guess}), due: plan.NewDue()}
+	h.records.keys = h.order.Keys()
 	return h
 }
 

@@ -131,7 +131,7 @@ func (e *Engine) pressed(l *link, in *inflow, hurry float64) bool {
 
 // outlies tells whether more bytes are expected before o than the tiers down to tier t hold.
 func (e *Engine) outlies(o *Object, t int) bool {
-	h := e.histories[o.lane()]
+	h := o.first().Hist
 	if o.next() == fragment.Unexpected || h.sweep.captures == 0 {
 		return false
 	}

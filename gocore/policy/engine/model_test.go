@@ -47,7 +47,7 @@ func modelOfLoads(t *rapid.T) {
 	acts, some := w.acts(), map[string]func(*rapid.T){}
 	for _, name := range []string{
 		"restore", "restore more", "hint", "hand over", "end restore", "next", "next up", "next is queued", "queue", "done", "done as well", "fail",
-		"fail when given", "fail when given, too", "capture", "refer", "drop", "clear", "prefetch", "prove", "proved", "doubt", "shrink", "grow", "drain", "",
+		"fail when given", "fail when given, too", "capture", "refer", "own", "disown", "use", "drop", "clear", "prefetch", "prove", "proved", "doubt", "shrink", "grow", "drain", "",
 	} {
 		some[name] = acts[name]
 	}
@@ -125,6 +125,9 @@ func (w *world) acts() map[string]func(*rapid.T) {
 		"done as well": func(t *rapid.T) { w.done(pick(t, len(w.flights)), nil) },
 		"capture more": w.capture,
 		"refer":        w.refer,
+		"own":          w.own,
+		"disown":       func(t *rapid.T) { w.disown(w.owned(t)) },
+		"use":          w.use,
 		"restore more": w.restore,
 		"next":         func(t *rapid.T) { w.next(Down); w.next(Up) },
 		"next is queued": func(t *rapid.T) {
@@ -199,7 +202,7 @@ func (w *world) failWhenGiven(t *rapid.T) {
 		t.Skip("none")
 	}
 	x := w.flights[len(w.flights)-1]
-	if x.Kind != Load {
+	if x.Kind != Load || x.Rec.Hist.anonymous {
 		return
 	}
 	w.queue(x)
@@ -328,6 +331,10 @@ func (w *world) finish() {
 	}
 	for i := range w.hists {
 		w.clear(i)
+	}
+	w.quiet()
+	for _, r := range w.truth[len(w.hists)] {
+		w.disown(r)
 	}
 	w.quiet()
 	if w.cat != nil {

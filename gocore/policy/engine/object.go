@@ -288,9 +288,10 @@ func (e *Engine) free(o *Object, t int) fragment.ID {
 // reexpect updates where a restore needs o next, after r, which refers to it, is expected elsewhere.
 func (e *Engine) reexpect(o *Object, r *Record) {
 	switch first := o.first(); {
-	case first != r && e.isSooner(r, first):
+	case first != r && !e.isSooner(r, first):
+	case first != r && first.Hist == r.Hist:
 		e.precede(o, r)
-	case first == r && o.isShared():
+	case o.isShared(): // of r's history another one may be before r, which was not before the first of the other history then
 		e.precede(o, e.soonest(o))
 	}
 	e.reweigh(o)
@@ -382,7 +383,9 @@ func (e *Engine) unlist(now int64, o *Object) {
 }
 
 // unlisted tells whether the catalog of a tier does not list o: no checkpoint is left that is o alone. A catalog lists whole checkpoints.
-func (tr *tier) unlisted(o *Object) bool { return tr.listed && (o.home.gone || !o.home.isWhole()) }
+func (tr *tier) unlisted(o *Object) bool {
+	return tr.listed && (o.home.gone || !o.home.isWhole() || o.home.Hist.anonymous)
+}
 
 // unrefer takes away r's reference to o. An object that nobody refers to any more is gone: it is not flushed, and gives back its room, now or when its
 // last reader has gone.

@@ -69,6 +69,68 @@ func (w *world) refer(t *rapid.T) {
 	w.truth[hi][k] = r
 }
 
+// owned are the owners of objects without a checkpoint.
+func (w *world) owned(t *rapid.T) *Record {
+	m := w.truth[len(w.hists)]
+	if len(m) == 0 {
+		t.Skip("none")
+	}
+	list := keys(m)
+	return m[rapid.SampledFrom(list).Draw(t, "owner")]
+}
+
+// own begins an object without a checkpoint.
+func (w *world) own(t *rapid.T) {
+	size := rapid.Int64Range(1, 8).Draw(t, "size")
+	o := CaptureOptions{SourceStays: rapid.IntRange(0, 3).Draw(t, "stays") == 0, Patient: rapid.Bool().Draw(t, "patient"), Shape: w.someShape(t, size),
+		Top: rapid.IntRange(0, w.privates()).Draw(t, "top")}
+	w.content++
+	c, err := w.e.BeginObject(w.now, size, 1, o)
+	if err != nil {
+		if !errors.Is(err, ErrFull) {
+			w.fatalf("an object of %d bytes: %v", size, err)
+		}
+		return
+	}
+	c.Notify, c.Rec.Version = c, content(w.content)
+	w.born = append(w.born, c.Rec)
+	if c.Phase == Ended {
+		w.denied("object", c.Rec, c.Err)
+		return
+	}
+	if c.early {
+		w.truth[len(w.hists)][c.Rec.Key] = c.Rec
+	}
+	w.captures = append(w.captures, &taken{Capture: c, content: w.content, phase: c.Phase, patient: o.Patient})
+}
+
+// disown gives up an object without a checkpoint.
+func (w *world) disown(r *Record) {
+	w.e.Disown(w.now, r)
+	delete(w.truth[len(w.hists)], r.Key)
+	for _, o := range w.of(r) {
+		if !r.gone || o.gone != (len(o.Refs()) == 0) {
+			w.fatalf("%v was given up, and is still owned", name(o))
+		}
+	}
+}
+
+// use begins to read an object without a checkpoint.
+func (w *world) use(t *rapid.T) {
+	owner := w.owned(t)
+	o := RestoreOptions{Into: rapid.Bool().Draw(t, "into"), Patient: rapid.Bool().Draw(t, "patient"), Last: rapid.Bool().Draw(t, "last")}
+	r, err := w.e.BeginUse(w.now, owner, o)
+	if r == nil {
+		w.fatalf("the object of %v cannot be used: %v", owner.Key, err)
+	}
+	r.Notify = r
+	if r.Phase == Ended {
+		w.denied("use", owner, r.Err)
+		return
+	}
+	w.restores = append(w.restores, &given{Restore: r, content: contentOf(owner), phase: r.Phase, into: o.Into, patient: o.Patient})
+}
+
 // below tells whether an object of r has no copy above tier t.
 func (w *world) below(r *Record, t int) bool {
 	return slices.ContainsFunc(w.of(r), func(o *Object) bool { return w.e.fastest(o) >= t })

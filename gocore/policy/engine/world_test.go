@@ -108,6 +108,7 @@ func (w *world) start() {
 		w.truth = append(w.truth, map[model.Key]*Record{})
 		w.droppable = append(w.droppable, map[model.Key]bool{})
 	}
+	w.truth = append(w.truth, map[model.Key]*Record{}) // of objects without a checkpoint
 }
 
 // someDurable makes the last tier durable, and perhaps the remote ones above it.
@@ -294,7 +295,9 @@ func (w *world) capture(t *rapid.T) {
 		}
 	}
 	if c.Phase == Ended {
-		w.refused(c.Tier, c.Rec, c.Err)
+		if o.Needs == nil { // otherwise its end may have freed what it needed, which has let others go on
+			w.refused(c.Tier, c.Rec, c.Err)
+		}
 		w.denied("capture", c.Rec, c.Err)
 		if now := w.hists[hi].Get(k); row != nil && old == nil {
 			if now == nil || now != row.owner {
@@ -338,7 +341,7 @@ func (w *world) index(h *History) int {
 			return i
 		}
 	}
-	return -1
+	return len(w.hists)
 }
 
 func (w *world) cancelCapture(c *taken) {

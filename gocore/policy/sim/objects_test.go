@@ -184,3 +184,49 @@ func TestAChainOfDifferencesComesInOrder(t *testing.T) {
 		}
 	}
 }
+
+// An index belongs to no checkpoint. It is flushed and evicted like one that no restore order expects, comes up when its owner uses it, and its room is free
+// when its owner gives it up.
+func TestAnIndexLivesUnderTheSameBudget(t *testing.T) {
+	const slots, n = 8, 64
+	m := NewMachine(hostAndDisk(slots*mib), []Medium{{WriteRate: 1e9, ReadRate: 1e9, Workers: 2}}, 10e9)
+	h := m.Engine.History("h")
+	c, err := m.Engine.BeginObject(m.now, 2*mib, 1, engine.CaptureOptions{})
+	if err != nil || c.Phase != engine.Ready {
+		t.Fatalf("the host is empty, and an index of 2 MiB gets %+v, %v", c, err)
+	}
+	m.Engine.EndCapture(m.now, c, true)
+	use := func() (hit bool) {
+		r, err := m.Engine.BeginUse(m.now, c.Rec, engine.RestoreOptions{Into: true})
+		if err != nil || !m.Until(func() bool { return r.Phase == engine.Ready }) {
+			t.Fatalf("the index cannot be used: %v, phase %d", err, r.Phase)
+		}
+		m.Engine.EndRestore(m.now, r)
+		return r.Hit
+	}
+	if !use() {
+		t.Error("the index was not in the host, right after it was written")
+	}
+	for k := range int64(n) {
+		m.Pass(1e6)
+		m.mustCapture(t, h, k, mib)
+	}
+	if use() {
+		t.Errorf("%d checkpoints came into a host of %d, and the index, which nothing expects, is still there", n, slots)
+	}
+	if read := m.Engine.Stats.Tiers[1].Read; read != 2*mib {
+		t.Errorf("%d bytes were loaded for the index", read)
+	}
+	if most := m.Engine.Stats.Tiers[0].HighWater; most > slots*mib {
+		t.Errorf("%d bytes were in use in a host of %d", most, slots*mib)
+	}
+	m.Until(func() bool { return false })
+	before := m.Engine.Use(1).Used
+	m.Engine.Disown(m.now, c.Rec)
+	if freed := before - m.Engine.Use(1).Used; freed != 2*mib || !c.Rec.Gone() {
+		t.Errorf("the index was given up, and %d bytes of the disk are free again", freed)
+	}
+	if m.Engine.Stats.Captures != n {
+		t.Errorf("%d checkpoints were counted, of %d", m.Engine.Stats.Captures, n)
+	}
+}
