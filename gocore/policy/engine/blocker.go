@@ -45,9 +45,9 @@ func (e *Engine) Blocker(c *Capture) Blocker {
 	return ByOther
 }
 
-// hold changes the number of readers that pin r's copy in tier t.
-func (e *Engine) hold(r *Record, t int, readers int32) {
-	f := e.Fragment(r, t)
+// pinCopy changes the number of readers that pin o's copy in tier t.
+func (e *Engine) pinCopy(o *Object, t int, readers int32) {
+	f := e.row(o, t)
 	was := f.Pins > 0
 	f.Pins += readers
 	switch now := f.Pins > 0; {

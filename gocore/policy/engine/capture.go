@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/model"
@@ -36,21 +38,35 @@ type Capture struct {
 	early   bool // visible to restores before its bytes are in a tier: copy=False
 	stays   bool // CaptureOptions.SourceStays
 	patient bool
+	wrote   int64 // bytes that its caller has written; 0: all of the room
 }
 
 // CaptureOptions are the caller's options.
 type CaptureOptions struct {
 	// SourceStays says that the source does not change until the bytes are captured. A transfer may read it later, if the capture is a Spill.
 	SourceStays bool
-	Down        int  // flush it to this tier at once; 0: no request
-	Top         int  // the fastest tier that it may be in: a private one, or the first shared one
-	Patient     bool // wait for room even if only the application can make some
+	Down        int    // flush it to this tier at once; 0: no request
+	Top         int    // the fastest tier that it may be in: a private one, or the first shared one
+	Patient     bool   // wait for room even if only the application can make some
+	Shape       *Shape // how it is kept in each tier; nil: raw everywhere
+	// Needs are objects that a restore needs before the one that the capture places: what a difference is against.
+	Needs []*Object
 }
 
 // BeginCapture starts a checkpoint of size bytes. It fails at once when no tier is large enough.
 func (e *Engine) BeginCapture(now int64, h *History, k model.Key, size, align int64, v *checkpoint.Version, o CaptureOptions) (*Capture, error) {
+	if len(o.Needs) > 0 {
+		if err := referable(o.Needs); err != nil {
+			return nil, err
+		}
+		o.Top = int(o.Needs[0].top)
+	}
 	rec := e.newRecord(h, k, size, align, v)
-	rec.top = uint8(o.Top)
+	rec.top, rec.own.top = uint8(o.Top), uint8(o.Top)
+	rec.own.reform(o.Shape)
+	if len(o.Needs) > 0 {
+		e.chain(rec, append(slices.Clip(o.Needs), &rec.own))
+	}
 	t, err := e.captureTier(rec, o.SourceStays)
 	if err != nil {
 		e.abandon(now, rec, err)
@@ -58,7 +74,7 @@ func (e *Engine) BeginCapture(now int64, h *History, k model.Key, size, align in
 	}
 	c := &Capture{Rec: rec, home: t, quiet: true, stays: o.SourceStays, patient: o.Patient}
 	if o.Down > 0 && o.Down < len(e.tiers) {
-		c.Rec.wants |= 1 << o.Down
+		e.want(now, rec, o.Down)
 	}
 	e.ask(now, c, t)
 	// Published after the demand: a capture that is refused at once must not cost the key's old version.
@@ -75,8 +91,8 @@ func (e *Engine) ask(now int64, c *Capture, t int) {
 	tr := e.tiers[t]
 	c.Tier, c.early = t, c.stays && !(tr.Device && c.quiet)
 	c.Spill = tr.Remote || c.early
-	tr.captured, tr.captures = max(c.Rec.Size, tr.captured), e.count
-	c.claim = &claim{rec: c.Rec, patient: c.patient,
+	tr.captured, tr.captures = max(c.Rec.own.Bytes(t), tr.captured), e.count
+	c.claim = &claim{obj: &c.Rec.own, patient: c.patient,
 		granted:   func(now int64) { e.beginCopy(now, c) },
 		denied:    func(now int64, err error) { e.denyCapture(now, c, err) },
 		elsewhere: func(now int64) bool { return e.deflect(now, c) },
@@ -95,9 +111,9 @@ func (e *Engine) deflect(now int64, c *Capture) bool {
 	}
 	t := -1
 	if c.Tier >= len(e.links) || e.links[c.Tier].stuck == 0 { // otherwise a capture into the tier below would fail as its flushes do
-		t = e.holds(c.Rec, e.Below(c.Tier))
+		t = e.holds(&c.Rec.own, e.Below(c.Tier))
 	}
-	if top := c.Rec.Top(); t < 0 && e.tiers[top].Device && e.tiers[top].fits(c.Rec) {
+	if top := c.Rec.Top(); t < 0 && e.tiers[top].Device && e.tiers[top].fits(&c.Rec.own) {
 		t = top
 	}
 	if t < 0 {
@@ -111,7 +127,7 @@ func (e *Engine) deflect(now int64, c *Capture) bool {
 // descend redirects a capture that waits for a tier which has become too small to the next tier that can take it. False when there is none. A capture
 // that its caller copies stays in tiers that callers can address.
 func (e *Engine) descend(now int64, c *Capture) bool {
-	t := e.holds(c.Rec, e.Below(c.Tier))
+	t := e.holds(&c.Rec.own, e.Below(c.Tier))
 	if t < 0 || !c.Spill && (e.tiers[t].Remote || c.stays) {
 		return false
 	}
@@ -124,14 +140,17 @@ func (e *Engine) descend(now int64, c *Capture) bool {
 // that tier if a lower one can hold it.
 func (e *Engine) captureTier(r *Record, sourceStays bool) (int, error) {
 	top := int(r.top)
-	if t := e.holds(r, e.Below(top)); sourceStays && t >= 0 {
+	if t := e.holds(&r.own, e.Below(top)); sourceStays && t >= 0 {
 		return t, nil
 	}
-	if t := e.holds(r, top); t >= 0 {
+	if t := e.holds(&r.own, top); t >= 0 {
 		return t, nil
 	}
 	largest := e.largest(top)
-	return 0, full(largest, "the checkpoint has %s, the largest budget is %s", quantity.Exact(r.Size), quantity.Exact(e.tiers[largest].Capacity))
+	if !r.isWhole() && e.outlives {
+		return 0, full(largest, "the difference has %s, and tiers with a catalog take whole checkpoints only", quantity.Exact(r.own.Bytes(largest)))
+	}
+	return 0, full(largest, "the checkpoint has %s, the largest budget is %s", quantity.Exact(r.own.Bytes(largest)), quantity.Exact(e.tiers[largest].Capacity))
 }
 
 // largest is the tier with the largest capacity from t on, the lowest of those.
@@ -146,20 +165,22 @@ func (e *Engine) largest(t int) int {
 }
 
 // holds is the fastest tier from t on that is large enough for r, or -1.
-func (e *Engine) holds(r *Record, t int) int {
-	for t >= 0 && !e.tiers[t].fits(r) {
+func (e *Engine) holds(o *Object, t int) int {
+	for t >= 0 && !e.tiers[t].fits(o) {
 		t = e.Below(t)
 	}
 	return t
 }
 
 func (e *Engine) beginCopy(now int64, c *Capture) {
-	e.place(c.Rec, c.Tier, c.Rec.copies[c.Tier], lifecycle.BeginWrite)
+	o := &c.Rec.own
+	e.place(o, c.Tier, o.copies[c.Tier], lifecycle.BeginWrite)
 	if c.Spill {
-		f := e.Fragment(c.Rec, c.Tier)
+		f := e.row(o, c.Tier)
 		f.Transfers++
 		e.tiers[c.Tier].arriving++
-		e.pass(Down, &Transfer{Kind: Spill, Rec: c.Rec, From: -1, To: c.Tier, ToOff: f.Offset, Capture: c})
+		x := &Transfer{Kind: Spill, Rec: c.Rec, Obj: o, From: caller, To: c.Tier, ToOff: f.Offset, Capture: c}
+		e.pass(Down, x.between(caller, c.Tier))
 	} else {
 		e.capturing++
 		c.Phase, c.ready = Ready, now
@@ -185,12 +206,13 @@ func (e *Engine) EndCapture(now int64, c *Capture, ok bool) {
 	c.Phase = Ended
 	e.capturing--
 	if !ok {
-		e.step(c.Rec, c.Tier, lifecycle.Abort)
+		e.step(&c.Rec.own, c.Tier, lifecycle.Abort)
 		e.abandon(now, c.Rec, ErrDropped)
 		e.makeProgress(now)
 		return
 	}
 	e.copied(now, c)
+	e.settle(&c.Rec.own, c.Tier, c.wrote)
 	e.captured(now, c)
 	e.makeProgress(now)
 }
@@ -203,7 +225,7 @@ func (e *Engine) CancelCapture(now int64, c *Capture) bool {
 	case c.Phase == Ready:
 		e.EndCapture(now, c, false)
 		return true
-	case c.Rec.copies[c.Tier] != fragment.None:
+	case c.Rec.own.copies[c.Tier] != fragment.None:
 		// A visible version stays. Any other one must not replace a version that is written in the meantime.
 		if !c.early {
 			e.discard(now, c.Rec)
@@ -228,15 +250,17 @@ func (e *Engine) Show(now int64, c *Capture) {
 
 // captured makes the checkpoint visible, whichever tier received its bytes.
 func (e *Engine) captured(now int64, c *Capture) {
-	r := c.Rec
-	r.captured = true
-	e.step(r, c.Tier, lifecycle.WriteDone)
-	e.tiers[c.Tier].inflow.arrived(now, e.count, r.Size)
-	e.Stats.Captured += r.Size
-	e.Stats.Captures++
-	e.trace(now, Captured, r, c.Tier, 0)
+	r, o := c.Rec, &c.Rec.own
+	o.captured = true
+	e.step(o, c.Tier, lifecycle.WriteDone)
+	e.tiers[c.Tier].inflow.arrived(now, e.count, o.Bytes(c.Tier))
+	if !r.Hist.anonymous {
+		e.Stats.Captured += r.Size
+		e.Stats.Captures++
+		e.trace(now, Captured, r, c.Tier, 0)
+	}
 	if r.gone { // replaced or dropped before its bytes were captured
-		e.updateCopy(now, r, c.Tier)
+		e.updateCopy(now, o, c.Tier)
 		e.wakeWaits(now, r)
 		return
 	}
@@ -245,19 +269,22 @@ func (e *Engine) captured(now int64, c *Capture) {
 	}
 	// The prefetchers of the tiers above may have passed it too while it was only announced.
 	for t := r.Top(); t <= c.Tier; t++ {
-		if e.uses(r, t) {
+		if e.uses(o, t) {
 			e.lookAgain(r.Hist, t, r.seq)
 		}
 	}
-	e.updateCopy(now, r, c.Tier)
-	e.flushWanted(now, r, c.Tier)
-	e.wakeWaits(now, r)
-	e.resume(now, r)
+	e.updateCopy(now, o, c.Tier)
+	e.flushWanted(now, o, c.Tier)
+	e.wakeAll(now, o)
+	e.resumeAll(now, o)
 }
 
 // publish makes r the checkpoint of its key; t is the tier that was to capture it.
 func (e *Engine) publish(now int64, r *Record, t int) {
 	h := r.Hist
+	if h.anonymous {
+		return
+	}
 	old := h.Get(r.Key)
 	if old != nil {
 		e.replace(now, old, r)
@@ -290,7 +317,7 @@ func (e *Engine) AutoKey(h *History) model.Key {
 
 // abandon removes a record whose capture failed.
 func (e *Engine) abandon(now int64, r *Record, err error) {
-	r.failed = err
+	r.own.fail(err)
 	if !r.gone && r.ref != plan.Nobody {
 		e.remove(now, r)
 		return
@@ -342,22 +369,13 @@ func (e *Engine) replace(now int64, r, by *Record) {
 
 func (e *Engine) discard(now int64, r *Record) {
 	r.gone = true
-	for k, l := range e.links {
-		if e.unqueue(now, l, r) {
-			e.Stats.CancelledFlush += r.Size
-		} else if e.Complete(r, k) && r.queuedOn&(1<<k) == 0 && e.lower(r, k) < 0 {
-			e.Stats.AvoidedFlush += r.Size
-		}
-		e.unstick(r, k)
-	}
-	e.withdrawClaims(now, r, false)
-	e.cancelLoads(r, func(int) {}) // updateCopy frees their room
-	for t := range e.tiers {
-		e.updateCopy(now, r, t)
+	e.unchained = e.unchained || !r.isWhole()
+	for _, o := range r.Objects() {
+		e.unrefer(now, o, r)
 	}
 	why := ErrDropped
-	if !r.captured && r.failed != nil {
-		why = r.failed // acknowledged before its bytes were taken, and then taking them failed
+	if err := r.own.failed(); !r.own.captured && err != nil {
+		why = err // acknowledged before its bytes were taken, and then taking them failed
 	}
 	e.failWaiting(now, r, why)
 	e.wakeWaits(now, r)
@@ -365,24 +383,24 @@ func (e *Engine) discard(now int64, r *Record) {
 }
 
 // cancelLoads withdraws the loads of r that have room but have not begun, and calls f for the tier of each.
-func (e *Engine) cancelLoads(r *Record, f func(t int)) {
+func (e *Engine) cancelLoads(o *Object, f func(t int)) {
 	for k, l := range e.links {
-		if bit := uint8(1) << k; r.loadsOn&bit != 0 && r.loadRuns&bit == 0 && r.copies[k] != fragment.None {
-			r.loadsOn &^= bit
+		if bit := uint8(1) << k; o.loadsOn&bit != 0 && o.loadRuns&bit == 0 && o.copies[k] != fragment.None {
+			o.loadsOn &^= bit
 			l.loads--
-			l.loading -= r.Size
-			for _, q := range []*fifo[*Record]{&l.demand, &l.ahead} {
-				q.without(func(queued *Record) bool { return queued == r })
+			l.loading -= o.Bytes(k)
+			for _, q := range []*fifo[*Object]{&l.demand, &l.ahead} {
+				q.without(func(queued *Object) bool { return queued == o })
 			}
-			e.Fragment(r, l.lower).Transfers--
+			e.row(o, l.lower).Transfers--
 			f(k)
 		}
 	}
 }
 
-func (e *Engine) unstick(r *Record, k int) {
-	if bit := uint8(1) << k; r.stuckOn&bit != 0 {
-		r.stuckOn &^= bit
+func (e *Engine) unstick(o *Object, k int) {
+	if bit := uint8(1) << k; o.stuckOn&bit != 0 {
+		o.stuckOn &^= bit
 		e.links[k].stuck--
 	}
 }

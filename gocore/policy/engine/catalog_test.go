@@ -225,7 +225,7 @@ func (c *catalog) hopeless(x *waited) {
 		return
 	}
 	for _, r := range x.recs {
-		if !c.w.e.tiers[at.Tier].fits(r) {
+		if slices.ContainsFunc(c.w.of(r), func(o *Object) bool { return !c.w.e.tiers[at.Tier].fits(o) }) {
 			return
 		}
 	}
@@ -248,7 +248,7 @@ func (c *catalog) lands(x *Transfer) bool {
 func (c *catalog) rowOf(x *Transfer) *row {
 	r := x.Rec
 	return &row{
-		hi: c.w.index(r.Hist), tier: x.To, key: r.Key, serial: r.Written(), off: x.ToOff, size: r.Size, extent: c.w.e.tiers[x.To].extent(r), align: r.Align,
+		hi: c.w.index(r.Hist), tier: x.To, key: r.Key, serial: r.Written(), off: x.ToOff, size: r.Size, extent: c.w.e.tiers[x.To].extent(&r.own), align: r.Align,
 		top: r.Top(), content: contentOf(r),
 	}
 }
@@ -271,7 +271,7 @@ func (c *catalog) commitEarly(x *Transfer) {
 	if !c.lands(x) || c.committed[x] || x.Kind == Spill && !x.Capture.early {
 		return
 	}
-	c.w.write(x.To, x.ToOff, x.Rec, contentOf(x.Rec))
+	c.w.write(x.To, x.ToOff, x.Obj, contentOf(x.Rec))
 	c.committed[x] = true
 	c.commit(x)()
 }
@@ -290,7 +290,7 @@ func (c *catalog) ends(x *Transfer, err error) (after func()) {
 		return release
 	case rapid.IntRange(0, 2).Draw(c.w.t, "unknown") == 0:
 		c.failing[x.Rec] = c.rowOf(x)
-		c.w.write(x.To, x.ToOff, x.Rec, c.failing[x.Rec].content)
+		c.w.write(x.To, x.ToOff, x.Obj, c.failing[x.Rec].content)
 		return func() {
 			if len(c.failing) > 0 {
 				c.w.fatalf("%v did not come where its commit may be, and nobody was asked to keep that", x.Rec.Key)
@@ -413,7 +413,7 @@ func (w *world) retire(t *rapid.T) {
 		if f.Class == fragment.Gap {
 			free += n
 		} else if f.Owner != nil && n > 0 {
-			c.stayed[contentOf(f.Owner)] = true
+			c.stayed[contentOf(f.Owner.home)] = true
 		}
 	}
 	for _, row := range c.ordered() {
@@ -472,7 +472,7 @@ func (w *world) checkCatalog() {
 		switch {
 		case r == nil:
 			reserve(row)
-		case c.owned[r] != row || r.copies[row.tier] == fragment.None || w.e.Fragment(r, row.tier).Offset != row.off || r.Written() != row.serial:
+		case c.owned[r] != row || r.own.copies[row.tier] == fragment.None || w.e.row(&r.own, row.tier).Offset != row.off || r.Written() != row.serial:
 			w.fatalf("%+v is not where its row says: %+v", *r, *row)
 		case row.dropping && !r.gone:
 			w.fatalf("%+v is being dropped, and its record lives", *row)
@@ -483,7 +483,7 @@ func (w *world) checkCatalog() {
 	}
 	for _, r := range w.born {
 		for t := range w.e.tiers {
-			if row := c.owned[r]; !r.gone && w.catalogued(t) && w.e.Complete(r, t) && (row == nil || row.tier < t || c.rows[row.hi][row.key] != row) {
+			if row := c.owned[r]; !r.gone && w.catalogued(t) && r.own.home != nil && w.e.complete(&r.own, t) && (row == nil || row.tier < t || c.rows[row.hi][row.key] != row) {
 				w.fatalf("%v lies in tier %d, but the catalog has no row of it there or below", r.Key, t)
 			}
 		}
@@ -511,7 +511,7 @@ func (w *world) checkReserved(t int, wanted []bool) {
 				w.fatalf("byte %d belongs to a row without a record, and is not reserved: %+v", i, *f)
 			case reserved && !wanted[i] && !retired:
 				w.fatalf("byte %d is reserved for nobody%s", i, w.state())
-			case retired && f.Class == fragment.Gap, retired && f.Owner != nil && !c.stayed[contentOf(f.Owner)]:
+			case retired && f.Class == fragment.Gap, retired && f.Owner != nil && !c.stayed[contentOf(f.Owner.home)]:
 				w.fatalf("byte %d is retired, and used again: %+v", i, *f)
 			}
 		}
@@ -591,7 +591,7 @@ func (c *catalog) acts(all map[string]func(*rapid.T)) {
 		}
 		x := c.w.flights[n]
 		c.w.flights = slices.Delete(c.w.flights, n, n+1)
-		c.w.write(x.To, x.ToOff, x.Rec, -1)
+		c.w.write(x.To, x.ToOff, x.Obj, -1)
 		c.w.e.Redo(c.w.now, x)
 	}
 	all["restart"] = func(t *rapid.T) {

@@ -33,9 +33,9 @@ func BenchmarkDecision(b *testing.B) {
 			}
 			r := e.newRecord(h, model.NumberKey(n), 4*size, 1, nil)
 			for b.Loop() {
-				_, ok := e.choose(0, 0, r, evict.Request{Floor: -1})
+				_, ok := e.choose(0, 0, &r.own, evict.Request{Floor: -1})
 				if !ok {
-					_, ok = e.choose(0, 0, r, evict.Request{Floor: -1, Break: true})
+					_, ok = e.choose(0, 0, &r.own, evict.Request{Floor: -1, Break: true})
 				}
 				if !ok {
 					b.Fatal("no window")

@@ -16,29 +16,29 @@ type dirty struct {
 }
 
 // setDirty records whether only the upper tier holds r and no flush of it is queued.
-func (l *link) setDirty(e *Engine, r *Record, dirty bool) {
-	if dirty && r.dirtyAt[l.upper] < 0 && l.passable < unknown && !l.refuses(e, r) {
-		l.passable += e.tiers[l.upper].extent(r)
+func (l *link) setDirty(e *Engine, o *Object, dirty bool) {
+	if dirty && o.dirtyAt[l.upper] < 0 && l.passable < unknown && !l.refuses(e, o) {
+		l.passable += e.tiers[l.upper].extent(o)
 	}
-	l.dirty.set(r, dirty)
+	l.dirty.set(o, dirty)
 }
 
 // set adds r to the set or removes it.
-func (d *dirty) set(r *Record, in bool) {
-	switch at, lane := r.dirtyAt[d.link], r.Hist.lane; {
+func (d *dirty) set(o *Object, in bool) {
+	switch at, lane := o.dirtyAt[d.link], o.lane(); {
 	case in && at < 0:
 		h := d.heap(lane)
-		if len(h.recs) == 0 {
+		if len(h.objs) == 0 {
 			d.lanes = append(d.lanes, lane)
 		}
-		heap.Push(h, r)
+		heap.Push(h, o)
 		d.count++
-		d.least = d.least.common(d.below.need(r))
+		d.least = d.least.common(d.below.need(o))
 	case !in && at >= 0:
 		h := &d.heaps[lane]
 		heap.Remove(h, int(at))
 		d.count--
-		if len(h.recs) == 0 {
+		if len(h.objs) == 0 {
 			i := slices.Index(d.lanes, lane)
 			d.lanes = slices.Delete(d.lanes, i, i+1)
 		}
@@ -56,17 +56,17 @@ func (d *dirty) heap(lane int32) *dirtyHeap {
 }
 
 // moved restores the heap order after r was restored or its place in the restore order has changed.
-func (d *dirty) moved(r *Record) {
-	if at := r.dirtyAt[d.link]; at >= 0 {
-		heap.Fix(&d.heaps[r.Hist.lane], int(at))
+func (d *dirty) moved(o *Object) {
+	if at := o.dirtyAt[d.link]; at >= 0 {
+		heap.Fix(&d.heaps[o.lane()], int(at))
 	}
 }
 
 // each calls f for all records of the set.
-func (d *dirty) each(f func(*Record)) {
+func (d *dirty) each(f func(*Object)) {
 	for _, lane := range d.lanes {
-		for _, r := range d.heaps[lane].recs {
-			f(r)
+		for _, o := range d.heaps[lane].objs {
+			f(o)
 		}
 	}
 }
@@ -76,12 +76,12 @@ const few = 16
 
 // next is the record whose flush costs least, or nearly so, among those that may be flushed. Unexpected records come first, the longest untouched
 // before others. Then comes the record whose restore is farthest ahead. Nil if none of the first few of each history may be flushed.
-func (d *dirty) next(e *Engine, may func(*Record) bool) (best *Record) {
+func (d *dirty) next(e *Engine, may func(*Object) bool) (best *Object) {
 	for _, lane := range d.lanes {
-		recs := d.heaps[lane].recs
-		recs = recs[:min(few, len(recs))]
-		if i := slices.IndexFunc(recs, may); i >= 0 && (best == nil || e.later(recs[i], best)) {
-			best = recs[i]
+		objs := d.heaps[lane].objs
+		objs = objs[:min(few, len(objs))]
+		if i := slices.IndexFunc(objs, may); i >= 0 && (best == nil || e.later(objs[i], best)) {
+			best = objs[i]
 		}
 	}
 	return best
@@ -90,36 +90,36 @@ func (d *dirty) next(e *Engine, may func(*Record) bool) (best *Record) {
 // dirtyHeap orders the dirty records of one history.
 type dirtyHeap struct {
 	link int
-	recs []*Record
+	objs []*Object
 }
 
-func (d *dirtyHeap) Len() int { return len(d.recs) }
+func (d *dirtyHeap) Len() int { return len(d.objs) }
 
 func (d *dirtyHeap) Less(i, j int) bool {
-	a, b := d.recs[i], d.recs[j]
-	if a.seq != b.seq {
-		return a.seq > b.seq
+	a, b := d.objs[i], d.objs[j]
+	if x, y := a.next(), b.next(); x != y {
+		return x > y
 	}
 	return a.touched < b.touched
 }
 
 func (d *dirtyHeap) Swap(i, j int) {
-	d.recs[i], d.recs[j] = d.recs[j], d.recs[i]
-	d.recs[i].dirtyAt[d.link], d.recs[j].dirtyAt[d.link] = int32(i), int32(j)
+	d.objs[i], d.objs[j] = d.objs[j], d.objs[i]
+	d.objs[i].dirtyAt[d.link], d.objs[j].dirtyAt[d.link] = int32(i), int32(j)
 }
 
 // Push and Pop implement heap.Interface.
 func (d *dirtyHeap) Push(x any) {
-	r := x.(*Record)
-	r.dirtyAt[d.link] = int32(len(d.recs))
-	d.recs = append(d.recs, r)
+	o := x.(*Object)
+	o.dirtyAt[d.link] = int32(len(d.objs))
+	d.objs = append(d.objs, o)
 }
 
 func (d *dirtyHeap) Pop() any {
-	n := len(d.recs) - 1
-	r := d.recs[n]
-	d.recs[n] = nil
-	d.recs = d.recs[:n]
-	r.dirtyAt[d.link] = -1
-	return r
+	n := len(d.objs) - 1
+	o := d.objs[n]
+	d.objs[n] = nil
+	d.objs = d.objs[:n]
+	o.dirtyAt[d.link] = -1
+	return o
 }

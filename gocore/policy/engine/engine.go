@@ -107,6 +107,7 @@ type Engine struct {
 	tiers         []*tier
 	links         []*link    // by their upper tier
 	histories     []*History // by lane
+	owners        *History   // of objects without a checkpoint; nil: there were none
 	byName        map[string]*History
 	heads         []int64    // by lane
 	places        []int64    // by lane: the heads on the axis of intervals
@@ -125,10 +126,11 @@ type Engine struct {
 	toPrefetch    []*History // those whose prefetcher may have work
 	prefetchSpare []*History // the list's other buffer
 	turns         turns      // buffer of prefetchTier
-	victims       []*Record  // buffer of evict
+	victims       []*Object  // buffer of evict
 	doneAt        []int64    // buffer of workers
 	running       int        // transfers handed out by Next
 	capturing     int        // captures that have room and are being copied
+	unchained     bool       // a checkpoint of several objects has gone since claims were served
 	forecast      forecast
 	copying       int        // restores under way that end by themselves (copies into the caller's arrays)
 	owed          int        // releases of room that the caller has under way
@@ -144,7 +146,7 @@ type Engine struct {
 type tier struct {
 	TierConfig
 	index     int
-	table     *fragment.Table[*Record]
+	table     *fragment.Table[*Object]
 	bytes     [fragment.Held + 1]int64 // by class
 	claims    fifo[*claim]
 	version   uint64 // grows when a fragment became evictable or free
@@ -157,6 +159,7 @@ type tier struct {
 	pinned    int64 // bytes of fragments that are pinned
 	leaving   leaving
 	reserved  reserved
+	listed    bool // a catalog lists the checkpoints in it
 	retired   []span
 	idle      reserved // the reserved part of retired
 	// idleBytes is the size of idle.
@@ -197,21 +200,22 @@ type link struct {
 	down, up     *bandwidth.Estimator
 	straight     *bandwidth.Estimator // captures that cross it from the caller's memory; nil until one was measured
 	crossing     []*Transfer          // downward, under way
-	dirty        dirty                // complete only in the upper tier, without a queued flush
-	urgent       fifo[*Record]
-	normal       fifo[*Record]
-	demand       fifo[*Record] // loads that a restore waits for
-	ahead        fifo[*Record] // prefetches, which no restore waits for yet
-	queued       int           // flushes queued (urgent or normal), each counted once
-	flushing     int           // of these, running
-	backlog      int64         // time at which the flushes queued so far are predicted to end
-	loads        int           // loads with room reserved that have not ended
-	loading      int64         // their bytes
-	refused      refused       // needs that the lower tier had no room for
-	passable     int64         // upper bound of the dirty bytes that could be flushed although some flushes are refused; unknown: not counted
-	paused       uint64        // version of the lower tier plus one, when the next flush had to wait for a flush further down
-	stuck        int           // records whose flush failed and that no caller has asked to retry
-	err          error         // why the latest flush failed
+	parts
+	dirty    dirty // complete only in the upper tier, without a queued flush
+	urgent   fifo[*Object]
+	normal   fifo[*Object]
+	demand   fifo[*Object] // loads that a restore waits for
+	ahead    fifo[*Object] // prefetches, which no restore waits for yet
+	queued   int           // flushes queued (urgent or normal), each counted once
+	flushing int           // of these, running
+	backlog  int64         // time at which the flushes queued so far are predicted to end
+	loads    int           // loads with room reserved that have not ended
+	loading  int64         // their bytes
+	refused  refused       // needs that the lower tier had no room for
+	passable int64         // upper bound of the dirty bytes that could be flushed although some flushes are refused; unknown: not counted
+	paused   uint64        // version of the lower tier plus one, when the next flush had to wait for a flush further down
+	stuck    int           // records whose flush failed and that no caller has asked to retry
+	err      error         // why the latest flush failed
 }
 
 // New returns the engine of an empty store.
@@ -229,7 +233,7 @@ func New(cfg Config) *Engine {
 		wholeTable: wholeTable, scanLimit: scanLimit,
 	}
 	for i, c := range cfg.Tiers {
-		t := &tier{TierConfig: c, index: i, table: fragment.New[*Record](c.Capacity), hand: fragment.None}
+		t := &tier{TierConfig: c, index: i, table: fragment.New[*Object](c.Capacity), hand: fragment.None, listed: c.Durable && cfg.Catalog != nil}
 		t.bytes[fragment.Gap] = c.Capacity
 		e.tiers = append(e.tiers, t)
 		e.outlives = e.outlives || c.Durable && cfg.Catalog != nil
@@ -248,7 +252,7 @@ func (e *Engine) join() {
 		if below < 0 {
 			return // nor has any later tier one
 		}
-		l := &link{upper: i, lower: i + 1 + below, down: bandwidth.New(c.WriteRate), up: bandwidth.New(c.ReadRate), passable: unknown}
+		l := &link{upper: i, lower: i + 1 + below, down: bandwidth.New(c.WriteRate), up: bandwidth.New(c.ReadRate), passable: unknown, parts: parts{1, 1}}
 		if c.Durable && !e.tiers[l.lower].Durable {
 			panic("engine: " + c.Name + " is durable, and the tier below it is not")
 		}
@@ -292,6 +296,7 @@ func (e *Engine) wake(notify any) {
 type History struct {
 	Name       string
 	catalog    Catalog
+	anonymous  bool // its records own objects without a checkpoint
 	lane       int32
 	order      *plan.Order
 	due        *plan.Due
@@ -322,13 +327,17 @@ func (e *Engine) History(name string) *History {
 	if h := e.byName[name]; h != nil {
 		return h
 	}
-	h := &History{
-		Name: name, catalog: e.cfg.Catalog, lane: int32(len(e.histories)), order: plan.New(plan.Options{Guess: e.cfg.Guess}), due: plan.NewDue(),
-	}
-	h.records.keys = h.order.Keys()
+	h := newHistory(name, int32(len(e.histories)), e.cfg.Guess)
+	h.catalog = e.cfg.Catalog
 	e.histories = append(e.histories, h)
 	e.heads, e.places, e.intervals = append(e.heads, h.order.Head()), append(e.places, h.order.Now()), append(e.intervals, alike)
 	e.byName[name] = h
+	return h
+}
+
+func newHistory(name string, lane int32, guess bool) *History {
+	h := &History{Name: name, lane: lane, order: plan.New(plan.Options{Guess: guess}), due: plan.NewDue()}
+	h.records.keys = h.order.Keys()
 	return h
 }
 

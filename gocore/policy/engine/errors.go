@@ -10,6 +10,8 @@ var (
 	ErrUnreachable = errors.New("only a tier that cannot be read any more has the bytes")
 	ErrNotFound    = errors.New("no such checkpoint")
 	ErrDropped     = errors.New("the checkpoint was dropped, replaced or consumed meanwhile")
+	ErrNotCaptured = errors.New("an object that the checkpoint needs is still being captured, or its capture failed")
+	ErrApart       = errors.New("the objects of the checkpoint belong to several devices")
 	ErrFull        = errors.New("tier full")
 	// ErrStopped ends a transfer that the caller has stopped because the version is gone. It is no failure.
 	ErrStopped = errors.New("the version went while it was being moved")

@@ -24,16 +24,16 @@ func (e *Engine) restoredIn(now int64, r *Record) (ns int64, known bool) {
 // farOff is a time (ns) that no prediction exceeds.
 const farOff = 1e18
 
-// roomByRestore predicts after how many ns the next restore of a history makes a copy evictable that is large enough for r by itself. It is not known
+// roomByRestore predicts after how many ns the next restore of a history makes a copy evictable that is large enough for o by itself. It is not known
 // if there is no such copy. Like every decision it costs O(histories).
-func (e *Engine) roomByRestore(now int64, t int, r *Record) (ns int64, known bool) {
+func (e *Engine) roomByRestore(now int64, t int, o *Object) (ns int64, known bool) {
 	if e.cfg.Policy != evict.Score {
 		return 0, false
 	}
 	for _, h := range e.histories {
 		h.order.Upcoming(h.order.Head(), func(seq int64, k model.Key, last bool) bool {
 			next := h.records.get(k)
-			if next != nil && next.seq == seq && e.freedByRestore(t, next, last) >= e.tiers[t].extent(r) {
+			if next != nil && next.seq == seq && e.freedByRestore(t, next, last) >= e.tiers[t].extent(o) {
 				if in, ok := e.restoredIn(now, next); ok && (!known || in < ns) {
 					ns, known = in, true
 				}
@@ -44,16 +44,17 @@ func (e *Engine) roomByRestore(now int64, t int, r *Record) (ns int64, known boo
 	return ns, known
 }
 
-// freedByRestore is how many bytes of tier t the restore of r makes evictable. A copy that no lower tier has must be flushed first, unless the
-// restore consumes it.
-func (e *Engine) freedByRestore(t int, r *Record, last bool) int64 {
-	id := r.copies[t]
-	if id == fragment.None {
-		return 0
+// freedByRestore is how many bytes of tier t the restore of r makes evictable: those of its largest copy of which this is so. A copy that no lower tier
+// has must be flushed first, unless the restore consumes it.
+func (e *Engine) freedByRestore(t int, r *Record, last bool) (bytes int64) {
+	for _, o := range r.Objects() {
+		id := o.copies[t]
+		if id == fragment.None || o.isShared() {
+			continue // another checkpoint may need it longer
+		}
+		if f := e.tiers[t].table.At(id); f.Class == fragment.Promised && (last || e.lower(o, t) >= 0) {
+			bytes = max(bytes, f.Size)
+		}
 	}
-	f := e.tiers[t].table.At(id)
-	if f.Class != fragment.Promised || !last && e.lower(r, t) < 0 {
-		return 0
-	}
-	return f.Size
+	return bytes
 }

@@ -27,8 +27,8 @@ func restoredAt(t *testing.T, policy evict.Kind, interval int64, last bool) *cro
 	}
 	for i := range restores {
 		if c.now += interval * mb; i == restores-1 {
-			if two := c.h.Get(model.NumberKey(2)); c.unqueue(c.now, c.links[0], two) { // begun by lazy flushing
-				c.updateCopy(c.now, two, 0)
+			if two := c.h.Get(model.NumberKey(2)); c.unqueue(c.now, c.links[0], &two.own) { // begun by lazy flushing
+				c.updateCopy(c.now, &two.own, 0)
 			}
 			op := plan.Restore
 			if last {
@@ -89,13 +89,13 @@ func TestRoomByRestore(t *testing.T) {
 		c := restoredAt(t, evict.Score, 10, x.last)
 		one, zero := c.h.Get(model.NumberKey(1)), c.h.Get(model.NumberKey(0))
 		if !x.lower {
-			c.vacate(one, 1)
+			c.vacate(&one.own, 1)
 		}
-		if ns, known := c.roomByRestore(c.now, 0, zero); known != x.known || known && ns != 10*mb {
+		if ns, known := c.roomByRestore(c.now, 0, &zero.own); known != x.known || known && ns != 10*mb {
 			t.Errorf("%+v: in %d ns, known %v", x, ns, known)
 		}
 		if large := c.newRecord(c.h, model.NumberKey(5), 21*mb, 1, nil); x.known {
-			if ns, known := c.roomByRestore(c.now, 0, large); known {
+			if ns, known := c.roomByRestore(c.now, 0, &large.own); known {
 				t.Errorf("21 MB in the place of 20 in %d ns", ns)
 			}
 		}

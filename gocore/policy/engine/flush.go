@@ -5,58 +5,58 @@ import (
 )
 
 // queueFlush queues the flush of rec's copy in tier t. A second, more urgent request moves it forward.
-func (e *Engine) queueFlush(now int64, t int, rec *Record, urgent bool) {
-	if t >= len(e.links) || rec.gone {
+func (e *Engine) queueFlush(now int64, t int, o *Object, urgent bool) {
+	if t >= len(e.links) || o.gone {
 		return
 	}
 	l, bit := e.links[t], uint8(1)<<t
-	if rec.runs&bit != 0 {
+	if o.runs&bit != 0 {
 		return
 	}
-	if rec.queuedOn&bit == 0 {
-		if l.refuses(e, rec) || !e.Complete(rec, t) || e.lower(rec, t) >= 0 || !e.tiers[l.lower].fits(rec) {
+	if o.queuedOn&bit == 0 {
+		if l.refuses(e, o) || !e.complete(o, t) || e.lower(o, t) >= 0 || !e.tiers[l.lower].fits(o) {
 			return
 		}
-		e.unstick(rec, t)
-		rec.queuedOn |= bit
+		e.unstick(o, t)
+		o.queuedOn |= bit
 		l.queued++
-		l.backlog = max(l.backlog, now) + e.flushTime(l, rec)
-		e.Fragment(rec, t).ETA = l.backlog
-		e.updateCopy(now, rec, t)
+		l.backlog = max(l.backlog, now) + e.flushTime(l, o)
+		e.row(o, t).ETA = l.backlog
+		e.updateCopy(now, o, t)
 	} else if !urgent {
 		return
 	}
 	l.paused = 0
 	if urgent {
-		l.urgent.push(rec) // nextFlush skips its entry in the other queue
+		l.urgent.push(o) // nextFlush skips its entry in the other queue
 	} else {
-		l.normal.push(rec)
+		l.normal.push(o)
 	}
 }
 
 // unqueue withdraws the flush of rec over a link if it is queued and has not begun. The caller updates the rest of the state.
-func (e *Engine) unqueue(now int64, l *link, rec *Record) bool {
+func (e *Engine) unqueue(now int64, l *link, o *Object) bool {
 	bit := uint8(1) << l.upper
-	if rec.queuedOn&bit == 0 || rec.runs&bit != 0 {
+	if o.queuedOn&bit == 0 || o.runs&bit != 0 {
 		return false
 	}
-	rec.queuedOn &^= bit
+	o.queuedOn &^= bit
 	l.queued--
-	l.backlog = max(l.backlog-e.flushTime(l, rec), now)
+	l.backlog = max(l.backlog-e.flushTime(l, o), now)
 	return true
 }
 
 // flushTime is the time by which one more flush delays the end of the link's queue.
-func (e *Engine) flushTime(l *link, rec *Record) int64 {
-	return l.down.Predict(rec.Size) / int64(e.cfg.Workers)
+func (e *Engine) flushTime(l *link, o *Object) int64 {
+	return l.down.Predict(l.willSend(o)) / int64(e.cfg.Workers)
 }
 
 // flushWanted queues the flush of a fresh copy in the eager mode, or if a caller has asked for it.
-func (e *Engine) flushWanted(now int64, rec *Record, t int) {
-	if below := rec.wants >> (t + 1); below != 0 {
-		e.queueFlush(now, t, rec, true)
+func (e *Engine) flushWanted(now int64, o *Object, t int) {
+	if below := o.wants >> (t + 1); below != 0 {
+		e.queueFlush(now, t, o, true)
 	} else if e.cfg.Flush == Eager {
-		e.queueFlush(now, t, rec, false)
+		e.queueFlush(now, t, o, false)
 	}
 }
 
@@ -68,11 +68,11 @@ func (e *Engine) flushMore(now int64, l *link) {
 	}
 	e.compare(now)
 	for l.dirty.count > 0 && e.shouldFlush(l) {
-		rec := l.dirty.next(e, func(r *Record) bool { return !l.refuses(e, r) })
-		if rec == nil {
+		o := l.dirty.next(e, func(o *Object) bool { return !l.refuses(e, o) })
+		if o == nil {
 			return
 		}
-		if e.queueFlush(now, l.upper, rec, false); rec.queuedOn&(1<<l.upper) == 0 {
+		if e.queueFlush(now, l.upper, o, false); o.queuedOn&(1<<l.upper) == 0 {
 			return
 		}
 	}
@@ -89,7 +89,7 @@ func (e *Engine) shouldFlush(l *link) bool {
 	}
 	ready, few := tr.ready(), l.queued < 2*e.cfg.Workers
 	if e.foreseen() { // a few at a time: later captures may be needed later still
-		return few && (e.late(l, l.dirty.next(e, func(*Record) bool { return true })) || ready < tr.Capacity/lowWater)
+		return few && (e.late(l, l.dirty.next(e, func(*Object) bool { return true })) || ready < tr.Capacity/lowWater)
 	}
 	if e.forecast.written() {
 		return false // no more captures: prefetches ask for the flushes that they need
@@ -97,7 +97,7 @@ func (e *Engine) shouldFlush(l *link) bool {
 	if ready < tr.Capacity/lowWater {
 		return true
 	}
-	return few && ready < tr.Capacity/rushWater && tr.inflow.faster(l.down.Rate()*float64(e.cfg.Workers))
+	return few && ready < tr.Capacity/rushWater && tr.inflow.faster(l.drain(e))
 }
 
 // retryStuck retries the failed flushes of tier t and of those below; false when there are none.
@@ -116,9 +116,9 @@ func (e *Engine) retryLink(now int64, t int) bool {
 	}
 	for id := e.tiers[t].table.First(); id != fragment.None; id = e.tiers[t].table.Next(id) {
 		if f := e.tiers[t].table.At(id); f.Class == fragment.Held && f.Owner != nil && f.Owner.stuckOn&(1<<t) != 0 {
-			rec := f.Owner
-			e.unstick(rec, t)
-			e.updateCopy(now, rec, t)
+			o := f.Owner
+			e.unstick(o, t)
+			e.updateCopy(now, o, t)
 		}
 	}
 	e.roomAppeared(t)
@@ -129,30 +129,30 @@ func (e *Engine) retryLink(now int64, t int) bool {
 func (e *Engine) nextFlush(now int64, l *link) *Transfer {
 	for l.canFlush(e) {
 		q := &l.urgent
-		rec := l.unbegun(q)
-		if rec == nil {
+		o := l.unbegun(q)
+		if o == nil {
 			q = &l.normal
-			rec = l.unbegun(q)
+			o = l.unbegun(q)
 		}
-		if rec == nil {
+		if o == nil {
 			return nil
 		}
-		switch e.roomBelow(now, l, rec) {
+		switch e.roomBelow(now, l, o) {
 		case granted:
 			q.pop()
-			return e.startFlush(now, l, rec)
+			return e.startFlush(now, l, o)
 		case waits:
 			l.paused = e.tiers[l.lower].version + 1
 		case stuck:
-			e.refuse(now, l, rec)
+			e.refuse(now, l, o)
 		}
 	}
 	return nil
 }
 
 // roomBelow makes room for a flush. It answers waits instead of stuck while the caller's releases or verifications may still free room.
-func (e *Engine) roomBelow(now int64, l *link, rec *Record) verdict {
-	v := e.room(now, l.lower, rec)
+func (e *Engine) roomBelow(now int64, l *link, o *Object) verdict {
+	v := e.room(now, l.lower, o)
 	if v == stuck && (e.expectsReleases(l.lower) || e.tiers[l.lower].verifying > 0) {
 		return waits
 	}
@@ -175,10 +175,10 @@ func (e *Engine) arrive(t int) {
 
 // unbegun is the first flush of a queue that has not begun, or nil. It drops entries that the other queue has overtaken or whose flush is not needed
 // any more.
-func (l *link) unbegun(q *fifo[*Record]) *Record {
-	for rec, ok := q.peek(); ok; rec, ok = q.peek() {
-		if l.unflushed(rec) {
-			return rec
+func (l *link) unbegun(q *fifo[*Object]) *Object {
+	for o, ok := q.peek(); ok; o, ok = q.peek() {
+		if l.unflushed(o) {
+			return o
 		}
 		q.pop()
 	}
@@ -186,9 +186,9 @@ func (l *link) unbegun(q *fifo[*Record]) *Record {
 }
 
 // unflushed tells whether the flush of rec over the link is queued and has not begun.
-func (l *link) unflushed(rec *Record) bool {
+func (l *link) unflushed(o *Object) bool {
 	bit := uint8(1) << l.upper
-	return !rec.gone && rec.queuedOn&bit != 0 && rec.runs&bit == 0
+	return !o.gone && o.queuedOn&bit != 0 && o.runs&bit == 0
 }
 
 // isUnderPressure tells whether a flush into tier t waits for room there while a claim waits for the room that it makes above. Such a flush has priority

@@ -61,7 +61,7 @@ func (e *Engine) swept(r *Record, t int, fresh bool) {
 	e.forecast.coming[s.top] -= s.coming
 	s.coming, s.top, e.forecast.into = 0, t, t
 	s.captures++
-	s.bytes += float64(r.Size)
+	s.bytes += float64(r.placed(t))
 	s.last = e.count
 	e.foresee(r.Hist)
 	e.forecast.planned = fresh && r.seq != fragment.Unexpected && r.Hist.sweeps()
@@ -96,7 +96,7 @@ func (e *Engine) coming(t int) float64 {
 	for _, l := range e.links {
 		if l.lower == t {
 			above := e.tiers[l.upper]
-			sum += max(e.coming(l.upper)-float64(above.ready()), 0) + float64(above.bytes[fragment.Flushing])
+			sum += (max(e.coming(l.upper)-float64(above.ready()), 0) + float64(above.bytes[fragment.Flushing])) * l.writes
 		}
 	}
 	return sum
@@ -107,15 +107,15 @@ func (tr *tier) ready() int64 {
 	return tr.bytes[fragment.Gap] + tr.bytes[fragment.Free] + tr.bytes[fragment.Flushing]
 }
 
-// late tells whether a flush of rec over l should begin now: otherwise the link would not finish before the last bytes come. The link l itself counts
-// at the rate at which bytes come in above it. If rec is sure to cross further links, each of them counts at the rate of captures.
-func (e *Engine) late(l *link, rec *Record) bool {
+// late tells whether a flush of o over l should begin now: otherwise the link would not finish before the last bytes come. The link l itself counts
+// at the rate at which bytes come in above it. If o is sure to cross further links, each of them counts at the rate of captures.
+func (e *Engine) late(l *link, o *Object) bool {
 	if e.pressed(l, &e.tiers[l.upper].inflow, hurry) {
 		return true
 	}
 	captures := &e.tiers[e.forecast.into].inflow
 	for t := l.upper; t < len(e.links); t = e.links[t].lower {
-		if e.pressed(e.links[t], captures, hurrySure) && e.outlies(rec, t) {
+		if e.pressed(e.links[t], captures, hurrySure) && e.outlies(o, t) {
 			return true
 		}
 	}
@@ -126,20 +126,20 @@ func (e *Engine) late(l *link, rec *Record) bool {
 func (e *Engine) pressed(l *link, in *inflow, hurry float64) bool {
 	coming := e.coming(l.upper)
 	short := coming - float64(e.tiers[l.upper].ready())
-	return short > 0 && in.faster(l.down.Rate()*float64(e.cfg.Workers)*coming/(hurry*short))
+	return short > 0 && in.faster(l.drain(e)*coming/(hurry*short))
 }
 
-// outlies tells whether more bytes are expected before rec than the tiers down to tier t hold.
-func (e *Engine) outlies(rec *Record, t int) bool {
-	h := rec.Hist
-	if rec.seq == fragment.Unexpected || h.sweep.captures == 0 {
+// outlies tells whether more bytes are expected before o than the tiers down to tier t hold.
+func (e *Engine) outlies(o *Object, t int) bool {
+	h := o.first().Hist
+	if o.next() == fragment.Unexpected || h.sweep.captures == 0 {
 		return false
 	}
-	room := int64(0)
+	room := 0.0
 	for u, tr := range e.tiers[:t+1] {
-		if e.uses(rec, u) {
-			room += tr.Capacity
+		if e.uses(o, u) {
+			room += float64(tr.Capacity) * (float64(o.home.Size) / float64(o.Bytes(u)))
 		}
 	}
-	return float64(rec.seq-e.heads[h.lane])*h.sweep.bytes/h.sweep.captures > float64(room)
+	return float64(o.next()-e.heads[h.lane])*h.sweep.bytes/h.sweep.captures > room
 }

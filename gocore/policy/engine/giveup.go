@@ -1,19 +1,26 @@
 package engine
 
-import "velocpy/gocore/policy/fragment"
+import (
+	"slices"
+
+	"velocpy/gocore/policy/fragment"
+)
 
 // GiveUpOn gives up on a transfer that has been under way for too long: the waiting operations fail with the reason. The transfer itself goes on,
 // since it cannot be stopped. It keeps its room until Done, and may succeed.
 func (e *Engine) GiveUpOn(now int64, x *Transfer, why error) {
 	t := max(x.From, x.To)
 	err := &TierError{Tier: t, Err: why}
-	e.giveUpWaits(x.Rec, t, err)
+	for _, r := range append([]*Record{x.Rec}, x.Obj.Refs()...) {
+		e.giveUpWaits(r, t, err)
+		if x.Kind == Load && r.Captured() {
+			e.failWaiting(now, r, err)
+		}
+	}
 	switch x.Kind {
-	case Load:
-		e.failWaiting(now, x.Rec, err)
 	case Fetch:
 		if r := x.Restore; r.Phase == Waiting {
-			e.endWaiting(r, err)
+			e.endWaiting(now, r, err)
 		}
 	case Flush:
 		e.giveUpClaims(now, x.From, err)
@@ -35,13 +42,13 @@ func (e *Engine) GiveUpOnTier(now int64, t int, d Direction, why error) {
 
 func (e *Engine) giveUpReads(now int64, t int, err error) {
 	for rec := range e.waiting {
-		if rec.captured && e.Fastest(rec) == t {
+		if rec.Captured() && slices.ContainsFunc(rec.Objects(), func(o *Object) bool { return e.fastest(o) == t }) {
 			e.failWaiting(now, rec, err)
 		}
 	}
 	e.Unbegun(func(x *Transfer) {
 		if x.Kind == Fetch && x.From == t && x.Restore.Phase == Waiting {
-			e.endWaiting(x.Restore, err)
+			e.endWaiting(now, x.Restore, err)
 		}
 	})
 }
@@ -64,7 +71,9 @@ func (e *Engine) giveUpWrites(now int64, t int, err error) {
 }
 
 // goesTo tells whether a version is being captured straight into tier t.
-func (e *Engine) goesTo(r *Record, t int) bool { return !r.captured && r.copies[t] != fragment.None }
+func (e *Engine) goesTo(r *Record, t int) bool {
+	return slices.ContainsFunc(r.Objects(), func(o *Object) bool { return !o.captured && o.copies[t] != fragment.None })
+}
 
 // giveUpWaits ends the waits for a record that depend on tier t.
 func (e *Engine) giveUpWaits(rec *Record, t int, err error) {

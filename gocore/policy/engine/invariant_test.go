@@ -12,6 +12,7 @@ import (
 func (w *world) check() {
 	w.checkTiers()
 	w.checkRecords()
+	w.checkObjects()
 	w.checkLinks()
 	w.checkCounts()
 	w.checkForecast()
@@ -57,39 +58,42 @@ func (w *world) checkTiers() {
 			if f.Class == fragment.Gap {
 				continue
 			}
-			r := f.Owner
-			if r == nil && w.catalogued(t) {
+			o := f.Owner
+			if o == nil && w.catalogued(t) {
 				continue // reserved: checkCatalog knows for which row
 			}
-			if leaves := f.Class == fragment.Free || f.Class == fragment.Promised || f.Class == fragment.Dirty; leaves && tr.behind(f) && r.leaves&(onNext(t)|onDirty(t)) == 0 {
-				w.fatalf("tier %d: nobody sees to it that %v, of class %d, leaves%s", t, r.Key, f.Class, w.state())
+			if leaves := f.Class == fragment.Free || f.Class == fragment.Promised || f.Class == fragment.Dirty; leaves && tr.behind(f) && o.leaves&(onNext(t)|onDirty(t)) == 0 {
+				w.fatalf("tier %d: nobody sees to it that %v, of class %d, leaves%s", t, name(o), f.Class, w.state())
 			}
-			if r == nil || r.copies[t] != id {
-				w.fatalf("tier %d: a fragment that its owner %v does not know", t, r)
+			if o == nil || o.copies[t] != id {
+				w.fatalf("tier %d: a fragment that its owner %v does not know", t, o)
 			}
-			if w.e.Record(r.ID) != r || w.forgotten[r] > 0 {
-				w.fatalf("tier %d: a fragment of %v, which has been forgotten", t, r.Key)
+			if w.e.Record(o.home.ID) != o.home || w.forgotten[o.home] > 0 {
+				w.fatalf("tier %d: a fragment of %v, which has been forgotten", t, name(o))
 			}
-			if r.gone && f.Pins == 0 && f.Transfers == 0 {
-				w.fatalf("tier %d: %v is gone and nobody reads it, but its room was not given back", t, r.Key)
+			if f.Size != tr.extent(o) {
+				w.fatalf("tier %d: %v has %d bytes and room for %d", t, name(o), o.Bytes(t), f.Size)
 			}
-			if !r.gone && f.Class != w.e.classify(r, t, f) {
-				w.fatalf("tier %d: %v is of class %d, must be %d", t, r.Key, f.Class, w.e.classify(r, t, f))
+			if o.gone && f.Pins == 0 && f.Transfers == 0 {
+				w.fatalf("tier %d: %v is gone and nobody reads it, but its room was not given back", t, name(o))
 			}
-			if spoiled := r.spoiled&(1<<t) != 0; spoiled && (f.Pins == 0 && f.Transfers == 0 || f.Class != fragment.Held || t != r.Top()) {
-				w.fatalf("tier %d: %v is spoiled, %d read it, and it is of class %d", t, r.Key, f.Pins, f.Class)
+			if !o.gone && f.Class != w.e.classify(o, t, f) {
+				w.fatalf("tier %d: %v is of class %d, must be %d", t, name(o), f.Class, w.e.classify(o, t, f))
 			}
-			if r.gone && f.Class != fragment.Held {
-				w.fatalf("tier %d: %v is gone and read, but of class %d", t, r.Key, f.Class)
+			if spoiled := o.spoiled&(1<<t) != 0; spoiled && (f.Pins == 0 && f.Transfers == 0 || f.Class != fragment.Held || t != int(o.top)) {
+				w.fatalf("tier %d: %v is spoiled, %d read it, and it is of class %d", t, name(o), f.Pins, f.Class)
 			}
-			if !r.gone && (f.Expected != r.place || f.Lane != r.Hist.lane) {
-				w.fatalf("tier %d: %v is expected at %d, its row says %d", t, r.Key, r.place, f.Expected)
+			if o.gone && f.Class != fragment.Held {
+				w.fatalf("tier %d: %v is gone and read, but of class %d", t, name(o), f.Class)
 			}
-			if h := r.Hist; !r.gone && r.seq != fragment.Unexpected && r.seq >= h.order.Head() && (h.order.Place(r.seq) != r.place || w.e.places[h.lane] != h.order.Now()) {
-				w.fatalf("tier %d: %v is expected at %d of %d, and the order says %d of %d", t, r.Key, r.place, w.e.places[h.lane], h.order.Place(r.seq), h.order.Now())
+			if !o.gone && (f.Expected != o.place() || f.Lane != o.lane()) {
+				w.fatalf("tier %d: %v is expected at %d, its row says %d", t, name(o), o.place(), f.Expected)
 			}
-			if f.State == lifecycle.Flushed && !r.gone && w.e.lower(r, t) < 0 {
-				w.fatalf("tier %d: %v counts as flushed, but no lower tier has it", t, r.Key)
+			if h := w.e.histories[o.lane()]; !o.gone && o.next() != fragment.Unexpected && o.next() >= h.order.Head() && (h.order.Place(o.next()) != o.place() || w.e.places[h.lane] != h.order.Now()) {
+				w.fatalf("tier %d: %v is expected at %d of %d, and the order says %d of %d", t, name(o), o.place(), w.e.places[h.lane], h.order.Place(o.next()), h.order.Now())
+			}
+			if f.State == lifecycle.Flushed && !o.gone && w.e.lower(o, t) < 0 {
+				w.fatalf("tier %d: %v counts as flushed, but no lower tier has it", t, name(o))
 			}
 		}
 		all := int64(0)
@@ -106,19 +110,19 @@ func (w *world) checkTiers() {
 	}
 }
 
-// checkLeaving counts the records on the lists of leaving.
+// checkLeaving counts the objects on the lists of leaving.
 func (w *world) checkLeaving(t int) {
 	l := &w.e.tiers[t].leaving
-	for on, list := range map[uint16][]*Record{onNext(t): l.next, onDirty(t): l.dirty} {
-		listed := map[*Record]bool{}
-		for _, r := range list {
-			if listed[r] || r.leaves&on == 0 {
-				w.fatalf("tier %d: %v is on list %d twice, or should not be: %b", t, r.Key, on, r.leaves)
+	for on, list := range map[uint16][]*Object{onNext(t): l.next, onDirty(t): l.dirty} {
+		listed := map[*Object]bool{}
+		for _, o := range list {
+			if listed[o] || o.leaves&on == 0 {
+				w.fatalf("tier %d: %v is on list %d twice, or should not be: %b", t, name(o), on, o.leaves)
 			}
-			listed[r] = true
+			listed[o] = true
 		}
 		for _, r := range w.born {
-			if r.leaves&on != 0 && !listed[r] {
+			if r.own.leaves&on != 0 && !listed[&r.own] {
 				w.fatalf("tier %d: %v is not on list %d", t, r.Key, on)
 			}
 		}
@@ -153,10 +157,10 @@ func (w *world) checkRecords() {
 			if seq, ok := h.order.Seq(k); !w.e.cfg.Guess && ((ok && r.seq != seq) || (!ok && r.seq != fragment.Unexpected)) {
 				w.fatalf("%s: %v is noted at %d, the order says %d, %v", h.Name, k, r.seq, seq, ok)
 			}
-			if r.captured && w.e.Fastest(r) < 0 {
+			if r.Captured() && w.e.Fastest(r) < 0 && len(w.of(r)) == 1 {
 				w.fatalf("%s: no tier has the bytes of %v", h.Name, k)
 			}
-			if !r.captured && !w.underWay(r) {
+			if !r.Captured() && !w.underWay(r) {
 				w.fatalf("%s: nobody will ever capture %v", h.Name, k)
 			}
 		})
@@ -165,12 +169,12 @@ func (w *world) checkRecords() {
 		if n := w.forgotten[r]; n > 1 || (n > 0 && !r.gone) {
 			w.fatalf("%v was forgotten %d times", r.Key, n)
 		}
-		if !r.captured {
+		if !r.own.captured {
 			continue
 		}
 		for t := range w.e.tiers {
-			if w.e.Complete(r, t) {
-				w.read("at rest", t, w.e.Fragment(r, t).Offset, r)
+			if w.e.complete(&r.own, t) {
+				w.read("at rest", t, w.e.row(&r.own, t).Offset, &r.own)
 			}
 		}
 	}
@@ -192,7 +196,7 @@ func (w *world) checkRefused(k int) {
 		if others := slices.Delete(slices.Clone(l.refused), i, i+1); others.covers(n) {
 			w.fatalf("link %d: what is refused covers itself: %v", k, l.refused)
 		}
-		if w.window(l.lower, n, func(f *fragment.Fragment[*Record]) bool { return f.Class == fragment.Gap || f.Class == fragment.Free }) {
+		if w.window(l.lower, n, func(f *fragment.Fragment[*Object]) bool { return f.Class == fragment.Gap || f.Class == fragment.Free }) {
 			w.fatalf("link %d: %v is refused, and there is room%s", k, n, w.state())
 		}
 	}
@@ -204,7 +208,7 @@ func (w *world) checkLinks() {
 		var queued, flushing, loads, stuck, dirty int
 		var loading, passable int64
 		for _, r := range w.e.slots {
-			if r == nil {
+			if r == nil || r.own.home == nil {
 				continue
 			}
 			count := func(n *int, set uint8) {
@@ -212,35 +216,35 @@ func (w *world) checkLinks() {
 					*n++
 				}
 			}
-			count(&queued, r.queuedOn)
-			count(&flushing, r.runs)
-			count(&stuck, r.stuckOn)
-			if r.runs&^r.queuedOn != 0 || r.loadRuns&^r.loadsOn != 0 {
+			count(&queued, r.own.queuedOn)
+			count(&flushing, r.own.runs)
+			count(&stuck, r.own.stuckOn)
+			if r.own.runs&^r.own.queuedOn != 0 || r.own.loadRuns&^r.own.loadsOn != 0 {
 				w.fatalf("%v: a transfer runs that was not queued", r.Key)
 			}
-			if r.copies[k] != fragment.None {
-				count(&loads, r.loadsOn)
-				if r.loadsOn&bit != 0 {
-					loading += r.Size
+			if r.own.copies[k] != fragment.None {
+				count(&loads, r.own.loadsOn)
+				if r.own.loadsOn&bit != 0 {
+					loading += r.own.Bytes(k)
 				}
 			}
-			at := r.dirtyAt[k]
+			at := r.own.dirtyAt[k]
 			if at >= 0 {
 				dirty++
-				if l.dirty.heaps[r.Hist.lane].recs[at] != r {
+				if l.dirty.heaps[r.own.lane()].objs[at] != &r.own {
 					w.fatalf("%v is not where it believes in the heap", r.Key)
 				}
 			}
-			if at >= 0 && !l.dirty.least.within(w.e.tiers[l.lower].need(r)) {
+			if at >= 0 && !l.dirty.least.within(w.e.tiers[l.lower].need(&r.own)) {
 				w.fatalf("%v: dirty, and needs less below than the least, %v", r.Key, l.dirty.least)
 			}
-			if r.queuedOn&bit != 0 && r.runs&bit == 0 && l.refuses(w.e, r) {
+			if r.own.queuedOn&bit != 0 && r.own.runs&bit == 0 && l.refuses(w.e, &r.own) {
 				w.fatalf("%v: its flush is queued, although its room is refused: %v", r.Key, l.refused)
 			}
-			if at >= 0 && !l.refuses(w.e, r) {
-				passable += w.e.tiers[k].within(w.e.Fragment(r, k))
+			if at >= 0 && !l.refuses(w.e, &r.own) {
+				passable += w.e.tiers[k].within(w.e.row(&r.own, k))
 			}
-			if isDirty := !r.gone && r.copies[k] != fragment.None && w.e.Fragment(r, k).Class == fragment.Dirty; isDirty != (at >= 0) {
+			if isDirty := !r.own.gone && r.own.copies[k] != fragment.None && w.e.row(&r.own, k).Class == fragment.Dirty; isDirty != (at >= 0) {
 				w.fatalf("%v: dirty %v, in the heap at %d", r.Key, isDirty, at)
 			}
 		}
@@ -269,99 +273,119 @@ func (w *world) checkLinks() {
 		}
 		for lane := range l.dirty.heaps {
 			h := &l.dirty.heaps[lane]
-			for i := 1; i < len(h.recs); i++ {
+			for i := 1; i < len(h.objs); i++ {
 				if h.Less(i, (i-1)/2) {
 					w.fatalf("link %d: the heap of history %d is out of order at %d", k, lane, i)
 				}
 			}
-			if slices.Contains(l.dirty.lanes, int32(lane)) != (len(h.recs) > 0) {
-				w.fatalf("link %d: history %d has %d dirty ones; those with any are %v", k, lane, len(h.recs), l.dirty.lanes)
+			if slices.Contains(l.dirty.lanes, int32(lane)) != (len(h.objs) > 0) {
+				w.fatalf("link %d: history %d has %d dirty ones; those with any are %v", k, lane, len(h.objs), l.dirty.lanes)
 			}
 		}
 	}
 }
 
 type copyAt struct {
-	r *Record
+	o *Object
 	t int
 }
 
-func (w *world) checkCounts() {
-	pins, transfers := map[copyAt]int32{}, map[copyAt]uint8{}
-	capturing, copying := 0, 0
+// pinned counts the readers of every copy, checks that each restore pins what it reads, and returns the number of restores that end by themselves.
+func (w *world) pinned() (pins map[copyAt]int32, copying int) {
+	pins = map[copyAt]int32{}
+	all := map[*Restore]bool{}
 	for _, g := range w.restores {
-		if g.Phase == Ready || g.Direct {
-			pins[copyAt{g.Rec, g.Tier}]++
-			if g.copies {
-				copying++
-			}
+		all[g.Restore] = true
+	}
+	orphans := func(x *Transfer) { // fetches whose restore was cancelled: they keep their pins until they end
+		if x.Kind == Fetch {
+			all[x.Restore] = true
 		}
 	}
+	for _, x := range w.flights {
+		orphans(x)
+	}
+	w.e.Unbegun(orphans)
+	for g := range all {
+		if g.copies {
+			copying++
+		}
+		if (g.Phase == Ready || g.Direct) && len(g.held) != len(w.of(g.Rec)) {
+			w.fatalf("a restore of %v in phase %d pins %d of %d objects", g.Rec.Key, g.Phase, len(g.held), len(w.of(g.Rec)))
+		}
+		for _, h := range g.held {
+			if !slices.Contains(w.of(g.Rec), h.o) || !g.Direct && (h.t != g.Rec.Top() || !h.o.gone && !w.e.complete(h.o, h.t) && h.o.spoiled == 0) {
+				w.fatalf("a restore of %v pins %v in tier %d", g.Rec.Key, name(h.o), h.t)
+			}
+			pins[copyAt(h)]++
+		}
+	}
+	return pins, copying
+}
+
+func (w *world) checkCounts() {
+	transfers := map[copyAt]uint8{}
+	pins, copying := w.pinned()
+	capturing := 0
 	for _, c := range w.captures {
 		if c.Phase == Ready {
 			capturing++
 		}
-		if c.Spill && c.Rec.copies[c.Tier] != fragment.None && c.Phase == Waiting {
-			transfers[copyAt{c.Rec, c.Tier}]++
+		if c.Spill && c.Rec.own.copies[c.Tier] != fragment.None && c.Phase == Waiting {
+			transfers[copyAt{&c.Rec.own, c.Tier}]++
 		}
 	}
-	orphans := 0 // fetches whose restore was cancelled: they keep their pin until they end
 	for _, x := range w.flights {
 		switch x.Kind {
 		case Flush:
-			transfers[copyAt{x.Rec, x.From}]++
-			transfers[copyAt{x.Rec, x.To}]++
+			transfers[copyAt{x.Obj, x.From}]++
+			transfers[copyAt{x.Obj, x.To}]++
 		case Load:
-			transfers[copyAt{x.Rec, x.To}]++
-		case Fetch:
-			if x.Restore.over {
-				pins[copyAt{x.Rec, x.From}]++
-				orphans++
-			}
+			transfers[copyAt{x.Obj, x.To}]++
 		}
 	}
 	for _, p := range w.proofs {
-		transfers[copyAt{p.Rec, p.Tier}]++
+		transfers[copyAt{p.Obj, p.Tier}]++
 	}
-	w.e.Unbegun(func(x *Transfer) {
-		if x.Kind == Fetch && x.Restore.over {
-			pins[copyAt{x.Rec, x.From}]++
-			orphans++
-		}
-	})
-	copies := map[*Record]int32{}
+	copies := map[*Object]int32{}
 	for _, g := range w.restores {
 		if g.Phase == Ready && g.copies && !g.Direct {
-			copies[g.Rec]++
+			for _, o := range w.of(g.Rec) {
+				copies[o]++
+			}
 		}
 	}
 	for _, r := range w.e.slots {
-		if r != nil && r.copying != copies[r] {
-			w.fatalf("%d restores copy %v, counted %d", r.copying, r.Key, copies[r])
+		if r == nil || r.own.home == nil {
+			continue
+		}
+		o := &r.own
+		if o.copying != copies[o] {
+			w.fatalf("%d restores copy %v, counted %d", o.copying, name(o), copies[o])
 		}
 		for t := range w.e.tiers {
-			if r == nil || r.copies[t] == fragment.None {
+			if o.copies[t] == fragment.None {
 				continue
 			}
 			for k, l := range w.e.links {
-				if l.lower == t && r.loadsOn&(1<<k) != 0 {
-					transfers[copyAt{r, t}]++
+				if l.lower == t && o.loadsOn&(1<<k) != 0 {
+					transfers[copyAt{o, t}]++
 				}
 			}
-			if !w.e.uses(r, t) {
-				w.fatalf("%v of tier %d lies in tier %d, which is not its own", r.Key, r.Top(), t)
+			if !w.e.uses(o, t) {
+				w.fatalf("%v of tier %d lies in tier %d, which is not its own", name(o), r.Top(), t)
 			}
-			f := w.e.Fragment(r, t)
-			if at := (copyAt{r, t}); f.Pins != pins[at] || f.Transfers != transfers[at] {
-				w.fatalf("%v in tier %d: %d pins, %d transfers; counted %d, %d", r.Key, t, f.Pins, f.Transfers, pins[at], transfers[at])
+			f := w.e.row(o, t)
+			if at := (copyAt{o, t}); f.Pins != pins[at] || f.Transfers != transfers[at] {
+				w.fatalf("%v in tier %d: %d pins, %d transfers; counted %d, %d", name(o), t, f.Pins, f.Transfers, pins[at], transfers[at])
 			}
-			forNobody := !r.gone && !w.e.read(r) && !w.e.Awaited(r) && r.seq == fragment.Unexpected && f.Transfers == 0
-			if forNobody && (f.State == lifecycle.ReadComplete || r.loadsOn&(1<<t) != 0) {
-				w.fatalf("%v is kept in tier %d, or to be loaded, for nobody", r.Key, t)
+			forNobody := !o.gone && !w.e.read(o) && !w.e.awaited(o) && o.next() == fragment.Unexpected && f.Transfers == 0
+			if forNobody && (f.State == lifecycle.ReadComplete || o.loadsOn&(1<<t) != 0) {
+				w.fatalf("%v is kept in tier %d, or to be loaded, for nobody%s", name(o), t, w.state())
 			}
 		}
 	}
-	if w.e.running != len(w.flights) || w.e.capturing != capturing || w.e.copying != copying+orphans {
-		w.fatalf("running %d capturing %d copying %d, counted %d %d %d", w.e.running, w.e.capturing, w.e.copying, len(w.flights), capturing, copying+orphans)
+	if w.e.running != len(w.flights) || w.e.capturing != capturing || w.e.copying != copying {
+		w.fatalf("running %d capturing %d copying %d, counted %d %d %d", w.e.running, w.e.capturing, w.e.copying, len(w.flights), capturing, copying)
 	}
 }

@@ -47,7 +47,7 @@ func modelOfLoads(t *rapid.T) {
 	acts, some := w.acts(), map[string]func(*rapid.T){}
 	for _, name := range []string{
 		"restore", "restore more", "hint", "hand over", "end restore", "next", "next up", "next is queued", "queue", "done", "done as well", "fail",
-		"fail when given", "fail when given, too", "capture", "drop", "clear", "prefetch", "prove", "proved", "doubt", "shrink", "grow", "drain", "",
+		"fail when given", "fail when given, too", "capture", "refer", "own", "disown", "use", "drop", "clear", "prefetch", "prove", "proved", "doubt", "shrink", "grow", "drain", "",
 	} {
 		some[name] = acts[name]
 	}
@@ -124,6 +124,10 @@ func (w *world) acts() map[string]func(*rapid.T) {
 		"done":         func(t *rapid.T) { w.done(pick(t, len(w.flights)), nil) },
 		"done as well": func(t *rapid.T) { w.done(pick(t, len(w.flights)), nil) },
 		"capture more": w.capture,
+		"refer":        w.refer,
+		"own":          w.own,
+		"disown":       func(t *rapid.T) { w.disown(w.owned(t)) },
+		"use":          w.use,
 		"restore more": w.restore,
 		"next":         func(t *rapid.T) { w.next(Down); w.next(Up) },
 		"next is queued": func(t *rapid.T) {
@@ -198,7 +202,7 @@ func (w *world) failWhenGiven(t *rapid.T) {
 		t.Skip("none")
 	}
 	x := w.flights[len(w.flights)-1]
-	if x.Kind != Load {
+	if x.Kind != Load || x.Rec.Hist.anonymous {
 		return
 	}
 	w.queue(x)
@@ -329,6 +333,10 @@ func (w *world) finish() {
 		w.clear(i)
 	}
 	w.quiet()
+	for _, r := range w.truth[len(w.hists)] {
+		w.disown(r)
+	}
+	w.quiet()
 	if w.cat != nil {
 		w.cat.emptied()
 	}
@@ -360,8 +368,8 @@ func (w *world) state() string {
 		for id := tr.table.First(); id != fragment.None; id = tr.table.Next(id) {
 			f := tr.table.At(id)
 			s += fmt.Sprintf(" [%d class %d %s", f.Size, f.Class, f.State)
-			if r := f.Owner; r != nil {
-				s += fmt.Sprintf(" %v pins %d transfers %d queued %b runs %b loads %b stuck %b wants %b gone %v", r.Key, f.Pins, f.Transfers, r.queuedOn, r.runs, r.loadsOn, r.stuckOn, r.wants, r.gone)
+			if o := f.Owner; o != nil {
+				s += fmt.Sprintf(" %v pins %d transfers %d queued %b runs %b loads %b stuck %b wants %b gone %v", name(o), f.Pins, f.Transfers, o.queuedOn, o.runs, o.loadsOn, o.stuckOn, o.wants, o.gone)
 			}
 			s += "]"
 		}

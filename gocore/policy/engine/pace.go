@@ -75,20 +75,20 @@ func (e *Engine) compare(now int64) {
 	}
 }
 
-// distance is how far ahead the restore of an expected record is.
+// distance is how far ahead the restore of an expected checkpoint is.
 func (e *Engine) distance(r *Record) int64 {
 	lane := r.Hist.lane
 	return evict.Distance(r.place-e.places[lane], e.intervals[lane])
 }
 
 // later tells whether a is needed later than b, a record of another history: a is not expected, or its restore is farther ahead.
-func (e *Engine) later(a, b *Record) bool {
-	x, y := a.seq != fragment.Unexpected, b.seq != fragment.Unexpected
+func (e *Engine) later(a, b *Object) bool {
+	x, y := a.next() != fragment.Unexpected, b.next() != fragment.Unexpected
 	switch {
 	case x != y:
 		return !x
 	case !x:
 		return a.touched < b.touched
 	}
-	return e.distance(a) > e.distance(b)
+	return e.distance(a.first()) > e.distance(b.first())
 }

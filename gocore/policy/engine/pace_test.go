@@ -208,9 +208,9 @@ func TestTheSlowHistoryGoesDownFirst(t *testing.T) {
 		order = append(order, x.Rec.Hist.Name+x.Rec.Key.String())
 	}
 	for e.links[0].dirty.count > 0 {
-		r := e.links[0].dirty.next(e, func(*Record) bool { return true })
-		order = append(order, r.Hist.Name+r.Key.String())
-		e.links[0].dirty.set(r, false)
+		o := e.links[0].dirty.next(e, func(*Object) bool { return true })
+		order = append(order, o.home.Hist.Name+o.home.Key.String())
+		e.links[0].dirty.set(o, false)
 	}
 	want := []string{"slow3", "slow2", "slow1", "fast3", "fast2", "fast1"} // the first of each are due now
 	if len(order) != 8 || !slices.Equal(order[:len(want)], want) {

@@ -56,9 +56,9 @@ func (w workers) share(ns int64) {
 
 // endOf predicts when a transfer that crosses the link ends. A transfer that is late is expected to take as long again as it is late.
 func (l *link) endOf(now int64, x *Transfer) int64 {
-	took, whole := max(now-x.handed, 0), l.down.Predict(x.Rec.Size)
+	took, whole := max(now-x.handed, 0), l.down.Predict(x.sent)
 	if x.Kind == Spill {
-		whole = l.straightTime(x.Rec.Size)
+		whole = l.straightTime(x.sent)
 	}
 	return now + max(whole-took, took-whole)
 }
@@ -70,7 +70,7 @@ type wait struct {
 	bytes      int64 // size of the capture
 	begin, end int64 // of the window: offsets of its first and its last fragment
 	free       workers
-	urgent     [foresight]*Record // records whose flushes run before the window's
+	urgent     [foresight]*Object // records whose flushes run before the window's
 	some       int                // number of them
 	ready      int64              // when all flushes of the window seen so far have ended
 	alone      int64              // when a single flush that makes enough room has ended
@@ -86,7 +86,7 @@ func (e *Engine) roomIn(now int64, t int, bytes int64, w evict.Window) (ns int64
 	p := wait{l: l, tr: tr, bytes: bytes, begin: tr.table.At(w.First).Offset, end: tr.table.At(w.Last).Offset, ready: now, alone: math.MaxInt64}
 	for _, x := range l.crossing[:min(len(l.crossing), foresight)] {
 		if x.Kind == Flush {
-			p.flush(x.Rec, l.endOf(now, x))
+			p.flush(x.Obj, l.endOf(now, x))
 		}
 	}
 	p.free = e.workers(now, l)
@@ -96,8 +96,8 @@ func (e *Engine) roomIn(now int64, t int, bytes int64, w evict.Window) (ns int64
 }
 
 // flush records the predicted end of the flush of r.
-func (p *wait) flush(r *Record, ends int64) {
-	f := p.tr.table.At(r.copies[p.tr.index])
+func (p *wait) flush(o *Object, ends int64) {
+	f := p.tr.table.At(o.copies[p.tr.index])
 	if f.Offset >= p.begin && f.Offset <= p.end {
 		p.ready = max(p.ready, ends)
 	}
@@ -111,12 +111,12 @@ func (p *wait) queued() {
 	q, took := &p.l.urgent, int64(0)
 	n := min(q.len(), foresight)
 	for i := range n {
-		if r := q.at(i); p.l.unflushed(r) && !p.comes(r) {
-			p.urgent[p.some] = r
+		if o := q.at(i); p.l.unflushed(o) && !p.comes(o) {
+			p.urgent[p.some] = o
 			p.some++
-			ns := p.l.down.Predict(r.Size)
+			ns := p.l.down.Predict(p.l.willSend(o))
 			took += ns
-			p.flush(r, p.free.take(ns))
+			p.flush(o, p.free.take(ns))
 		}
 	}
 	if n < q.len() {
@@ -125,7 +125,7 @@ func (p *wait) queued() {
 }
 
 // comes tells whether queued has gone through the flush of r.
-func (p *wait) comes(r *Record) bool { return slices.Contains(p.urgent[:p.some], r) }
+func (p *wait) comes(o *Object) bool { return slices.Contains(p.urgent[:p.some], o) }
 
 // window goes through the flushes of the window's fragments that are not urgent yet.
 func (p *wait) window(w evict.Window) {
@@ -134,7 +134,7 @@ func (p *wait) window(w evict.Window) {
 	for range foresight {
 		f := p.tr.table.At(id)
 		if (f.Class == fragment.Dirty || f.Class == fragment.Flushing) && f.Owner.runs&(1<<p.tr.index) == 0 && !p.comes(f.Owner) {
-			ns := p.l.down.Predict(f.Owner.Size)
+			ns := p.l.down.Predict(p.l.willSend(f.Owner))
 			took += ns
 			p.flush(f.Owner, p.free.take(ns))
 		}
@@ -156,7 +156,7 @@ func (e *Engine) straightIn(now int64, l *link, bytes int64) int64 {
 	q, took := &e.passing[Down][l.upper], int64(0)
 	n := min(q.len(), foresight)
 	for i := range n {
-		ns := l.straightTime(q.at(i).Rec.Size)
+		ns := l.straightTime(q.at(i).sent)
 		took += ns
 		free.take(ns)
 	}
@@ -198,6 +198,6 @@ func (e *Engine) copied(now int64, c *Capture) {
 		return
 	}
 	if l := e.links[c.home]; l.lower == c.Tier {
-		l.observeStraight(c.Rec.Size, now-c.ready)
+		l.observeStraight(c.Rec.own.sent(caller, c.Tier), now-c.ready)
 	}
 }

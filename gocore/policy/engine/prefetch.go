@@ -89,7 +89,7 @@ func (e *Engine) note(h *History, k model.Key) *Record {
 	}
 	e.expect(rec, seq)
 	for t := range e.tiers {
-		if id := rec.copies[t]; e.uses(rec, t) && (id == fragment.None || e.tiers[t].table.At(id).State != lifecycle.ReadComplete) {
+		if e.mayRead(rec, t) && !e.promises(rec, t) {
 			e.lookAgain(h, t, seq)
 		}
 	}
@@ -204,47 +204,69 @@ func (e *Engine) noteDistance(h *History, rec *Record, hit bool) {
 	}
 }
 
-// ahead promises rec's copy in tier t or begins to load it; false if that has to wait.
+// promises tells whether all objects of rec are promised in tier t.
+func (e *Engine) promises(rec *Record, t int) bool {
+	for _, o := range rec.Objects() {
+		if id := o.copies[t]; id == fragment.None || e.tiers[t].table.At(id).State != lifecycle.ReadComplete {
+			return false
+		}
+	}
+	return true
+}
+
+// ahead promises the copies of rec's objects in tier t or begins to load them, in the order in which a restore needs them; false if that has to wait.
 func (e *Engine) ahead(now int64, h *History, rec *Record, t int) bool {
-	tr := e.tiers[t]
-	if !e.uses(rec, t) || !e.isLoadable(rec, t) {
+	if !e.mayRead(rec, t) || t == rec.Top() && !e.fitsWhole(rec, t) {
 		return true
 	}
-	if id := rec.copies[t]; id != fragment.None {
+	for _, o := range rec.Objects() {
+		if !e.aheadOf(now, h, o, t) {
+			return false
+		}
+	}
+	return true
+}
+
+func (e *Engine) aheadOf(now int64, h *History, o *Object, t int) bool {
+	tr := e.tiers[t]
+	if !e.isLoadable(o, t) {
+		return true
+	}
+	if id := o.copies[t]; id != fragment.None {
 		f := tr.table.At(id)
 		if tr.behind(f) {
 			return true // a copy that has to leave a shrunk tier is not promised
 		}
 		if f.State == lifecycle.WriteComplete || f.State == lifecycle.Flushed {
-			if tr.claims.len() > 0 || (f.Class != fragment.Held && tr.bytes[fragment.Promised]+rec.Size > tr.Capacity-e.headroom(t)) {
+			if tr.claims.len() > 0 || (f.Class != fragment.Held && tr.bytes[fragment.Promised]+o.Bytes(t) > tr.Capacity-e.headroom(t)) {
 				return false
 			}
-			e.step(rec, t, lifecycle.Promise)
-			e.updateCopy(now, rec, t)
+			e.step(o, t, lifecycle.Promise)
+			e.updateCopy(now, o, t)
 		}
 		return true
 	}
-	if e.Below(t) < 0 || rec.loadsOn&(1<<t) != 0 {
+	if e.Below(t) < 0 || o.loadsOn&(1<<t) != 0 {
 		return true
 	}
 	l := e.links[t]
-	if !e.Complete(rec, l.lower) {
+	if !e.complete(o, l.lower) {
 		return false // it is loaded into the tier below first
 	}
 	if e.loadsEnough(l) {
 		return false
 	}
-	if tr.bytes[fragment.Promised]+tr.bytes[fragment.Held]+rec.Size > tr.Capacity-e.headroom(t) || tr.claims.len() > 0 || e.isUnderPressure(t) {
+	if tr.bytes[fragment.Promised]+tr.bytes[fragment.Held]+o.Bytes(t) > tr.Capacity-e.headroom(t) || tr.claims.len() > 0 || e.isUnderPressure(t) {
 		return false
 	}
-	if e.spare(now, t, rec) != granted {
+	if e.spare(now, t, o) != granted {
 		h.stuck[t] = tr.version + 1
 		return false
 	}
-	e.Fragment(rec, l.lower).Transfers++
-	e.updateCopy(now, rec, l.lower)
-	rec.loadsOn |= 1 << t
-	e.beginLoad(now, rec, t, false)
+	e.row(o, l.lower).Transfers++
+	e.updateCopy(now, o, l.lower)
+	o.loadsOn |= 1 << t
+	e.beginLoad(now, o, t, false)
 	return true
 }
 

@@ -40,7 +40,7 @@ func TestFlushesThatMakeRoomGoBeforePrefetches(t *testing.T) {
 	}
 	e.StartPrefetch(now, h)
 	for k, tier := range map[int64]int{0: 2, 1: 1, 4: 0, 5: 0} {
-		if r := h.Get(model.NumberKey(k)); e.Fastest(r) != tier || tier == 0 && e.lower(r, 0) >= 0 {
+		if r := h.Get(model.NumberKey(k)); e.Fastest(r) != tier || tier == 0 && e.lower(&r.own, 0) >= 0 {
 			t.Fatalf("checkpoint %d lies elsewhere", k)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // need is the room that a copy takes in a tier.
 type need struct{ size, align int64 }
 
-func (tr *tier) need(r *Record) need { return need{tr.extent(r), tr.align(r)} }
+func (tr *tier) need(o *Object) need { return need{tr.extent(o), tr.align(o)} }
 
 // within tells whether every place that suits o also suits n.
 func (n need) within(o need) bool { return n.size <= o.size && o.align%n.align == 0 }
@@ -50,8 +50,8 @@ func (l *link) retryRefused(n need) {
 }
 
 // refuses tells whether the flush of rec would find no room below.
-func (l *link) refuses(e *Engine, rec *Record) bool {
-	return len(l.refused) > 0 && l.refused.covers(e.tiers[l.lower].need(rec))
+func (l *link) refuses(e *Engine, o *Object) bool {
+	return len(l.refused) > 0 && l.refused.covers(e.tiers[l.lower].need(o))
 }
 
 // refusesAll tells that no dirty record would find room below. It may be false although that is so.
@@ -60,28 +60,28 @@ func (l *link) refusesAll() bool { return l.refused.covers(l.dirty.least) }
 // recount recomputes how many of the upper tier's dirty bytes could be flushed.
 func (e *Engine) recount(l *link) {
 	l.dirty.least, l.passable = boundless, 0
-	l.dirty.each(func(r *Record) {
-		n := e.tiers[l.lower].need(r)
+	l.dirty.each(func(o *Object) {
+		n := e.tiers[l.lower].need(o)
 		l.dirty.least = l.dirty.least.common(n)
 		if !l.refused.covers(n) {
-			l.passable += e.tiers[l.upper].extent(r)
+			l.passable += e.tiers[l.upper].extent(o)
 		}
 	})
 }
 
 // refuse records that the lower tier has no room for rec.
-func (e *Engine) refuse(now int64, l *link, rec *Record) {
+func (e *Engine) refuse(now int64, l *link, o *Object) {
 	lower := e.tiers[l.lower]
-	l.refused.add(lower.need(rec))
+	l.refused.add(lower.need(o))
 	if e.Below(l.lower) < 0 { // no copy leaves it for a lower tier: gaps are all the room there is
 		l.refused.add(need{lower.table.NoGapOver() + 1, 1})
 	}
-	for _, q := range []*fifo[*Record]{&l.urgent, &l.normal} {
-		q.without(func(queued *Record) bool {
+	for _, q := range []*fifo[*Object]{&l.urgent, &l.normal} {
+		q.without(func(queued *Object) bool {
 			barred := l.refuses(e, queued)
 			if barred && e.unqueue(now, l, queued) {
 				e.updateCopy(now, queued, l.upper)
-				e.wakeWaits(now, queued)
+				e.wakeAll(now, queued)
 			}
 			return barred
 		})

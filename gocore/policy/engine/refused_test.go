@@ -107,12 +107,12 @@ func TestWhoeverWaitsForARefusedFlushAsksForOthers(t *testing.T) {
 	e.Reserve(1, func(yield func(from, end int64) bool) { yield(0, 30) })
 	large, one, other := written(t, e, h, 0, 40).Rec, written(t, e, h, 1, 21).Rec, written(t, e, h, 2, 21).Rec
 	for _, r := range []*Record{large, one, other} {
-		if e.unqueue(0, e.links[0], r) {
-			e.updateCopy(0, r, 0)
+		if e.unqueue(0, e.links[0], &r.own) {
+			e.updateCopy(0, &r.own, 0)
 		}
 	}
 	c := written(t, e, h, 3, 40)
-	if c.Phase != Waiting || large.queuedOn == 0 || one.queuedOn != 0 {
+	if c.Phase != Waiting || large.own.queuedOn == 0 || one.own.queuedOn != 0 {
 		t.Fatalf("phase %d, %v", c.Phase, c.Err)
 	}
 	if x := e.Next(0, Want{Direction: Down}); x == nil || x.Rec != one {

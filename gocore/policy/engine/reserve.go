@@ -69,13 +69,13 @@ func (e *Engine) Renumber(r *Record) int64 {
 // is repeated.
 func (e *Engine) Redo(now int64, x *Transfer) {
 	e.ended(x)
-	rec := x.Rec
+	o := x.Obj
 	e.endFlush(x)
-	e.step(rec, x.To, lifecycle.Abort)
-	e.vacate(rec, x.To)
-	e.updateCopy(now, rec, x.From)
-	e.queueFlush(now, x.From, rec, true)
-	e.wakeWaits(now, rec)
+	e.step(o, x.To, lifecycle.Abort)
+	e.vacate(o, x.To)
+	e.updateCopy(now, o, x.From)
+	e.queueFlush(now, x.From, o, true)
+	e.wakeAll(now, o)
 	e.makeProgress(now)
 }
 
@@ -94,18 +94,19 @@ func (e *Engine) Adopt(h *History, k model.Key, s Stored) *Record {
 		panic("engine: a checkpoint was to be adopted whose room is not reserved")
 	}
 	r := e.newRecord(h, k, s.Size, s.Align, s.Version)
-	r.written, r.top, r.captured = s.Written, uint8(s.Top), true
-	id = tr.cutFrom(&tr.reserved, id, s.Offset, tr.extent(r))
+	o := &r.own
+	r.written, r.top, o.top, o.captured = s.Written, uint8(s.Top), uint8(s.Top), true
+	id = tr.cutFrom(&tr.reserved, id, s.Offset, tr.extent(o))
 	f := tr.table.At(id)
-	f.Owner, f.State, f.Born = r, lifecycle.Init, uint32(s.Written)
-	r.copies[t] = id
-	e.step(r, t, lifecycle.BeginWrite)
-	e.step(r, t, lifecycle.WriteDone)
+	f.Owner, f.State, f.Born = o, lifecycle.Init, uint32(s.Written)
+	o.copies[t] = id
+	e.step(o, t, lifecycle.BeginWrite)
+	e.step(o, t, lifecycle.WriteDone)
 	h.records.put(r)
 	if seq, ok := h.order.Seq(k); ok {
 		e.expect(r, seq)
 	}
-	e.updateCopy(0, r, t)
+	e.updateCopy(0, o, t)
 	return r
 }
 
@@ -126,11 +127,11 @@ func (tr *tier) cutFrom(rs *reserved, id fragment.ID, off, size int64) fragment.
 	return part
 }
 
-// vacate gives back r's room in tier t, unless the caller's catalog refers to it.
-func (e *Engine) vacate(r *Record, t int) {
-	tr, id := e.tiers[t], r.copies[t]
-	if !e.catalogued(t) || !e.cfg.Catalog.Keeps(r, t, tr.table.At(id).Offset) {
-		e.free(r, t)
+// vacate gives back o's room in tier t, unless the caller's catalog refers to it.
+func (e *Engine) vacate(o *Object, t int) {
+	tr, id := e.tiers[t], o.copies[t]
+	if !e.catalogued(t) || !e.cfg.Catalog.Keeps(o.home, t, tr.table.At(id).Offset) {
+		e.free(o, t)
 		return
 	}
 	f := tr.table.At(id)
@@ -139,10 +140,10 @@ func (e *Engine) vacate(r *Record, t int) {
 	tr.table.Update(id)
 	tr.reserved.Set(f.Offset, id)
 	if t < len(e.links) {
-		e.links[t].dirty.set(r, false)
+		e.links[t].dirty.set(o, false)
 	}
-	r.copies[t] = fragment.None
-	e.forget(r)
+	o.copies[t] = fragment.None
+	e.forget(o.home)
 }
 
 // Release gives back the room of a checkpoint in durable tier t that the catalog does not refer to any more. It returns false while a record has the

@@ -11,42 +11,42 @@ import (
 
 // leaving lists the records behind the end of a tier that Drain has to look at.
 type leaving struct {
-	next  []*Record // for any step; the last one first, since memory is given back from the end
-	dirty []*Record // for a flush, when few urgent flushes wait
+	next  []*Object // for any step; the last one first, since memory is given back from the end
+	dirty []*Object // for a flush, when few urgent flushes wait
 }
 
 // onNext and onDirty are the bits in Record.leaves for the two lists of tier t.
 func onNext(t int) uint16  { return 1 << (2 * t) }
 func onDirty(t int) uint16 { return 2 << (2 * t) }
 
-func (l *leaving) add(list *[]*Record, on uint16, r *Record) {
-	if r.leaves&on == 0 {
-		r.leaves |= on
-		*list = append(*list, r)
+func (l *leaving) add(list *[]*Object, on uint16, o *Object) {
+	if o.leaves&on == 0 {
+		o.leaves |= on
+		*list = append(*list, o)
 	}
 }
 
-func (l *leaving) take(list *[]*Record, on uint16) *Record {
+func (l *leaving) take(list *[]*Object, on uint16) *Object {
 	n := len(*list) - 1
-	r := (*list)[n]
+	o := (*list)[n]
 	(*list)[n] = nil
 	*list = (*list)[:n]
-	r.leaves &^= on
-	return r
+	o.leaves &^= on
+	return o
 }
 
 // look records that r's copy behind the end may be evicted, or has to be flushed.
-func (l *leaving) look(r *Record, t int, c fragment.Class) {
+func (l *leaving) look(o *Object, t int, c fragment.Class) {
 	if c == fragment.Free || c == fragment.Promised || c == fragment.Dirty {
-		l.add(&l.next, onNext(t), r)
+		l.add(&l.next, onNext(t), o)
 	}
 }
 
 // behind tells whether a fragment ends behind the tier's end.
-func (tr *tier) behind(f *fragment.Fragment[*Record]) bool { return f.Offset+f.Size > tr.Capacity }
+func (tr *tier) behind(f *fragment.Fragment[*Object]) bool { return f.Offset+f.Size > tr.Capacity }
 
 // within is how many bytes of a fragment are before the tier's end.
-func (tr *tier) within(f *fragment.Fragment[*Record]) int64 {
+func (tr *tier) within(f *fragment.Fragment[*Object]) int64 {
 	return max(min(f.Size, tr.Capacity-f.Offset), 0)
 }
 
@@ -57,8 +57,8 @@ func (e *Engine) Grow(now int64, t int, capacity int64) {
 		return
 	}
 	tr.table.Behind(func(id fragment.ID) bool { // the copy may stay, and be promised again
-		if r := tr.table.At(id).Owner; !r.gone && r.seq != fragment.Unexpected {
-			e.lookAgain(r.Hist, t, r.seq)
+		if o := tr.table.At(id).Owner; !o.gone && o.next() != fragment.Unexpected {
+			e.lookAgainFor(o, t)
 		}
 		return true
 	})
@@ -89,8 +89,8 @@ func (e *Engine) Shrink(now int64, t int, capacity int64) {
 	})
 	e.refit(now, t)
 	for i := 0; i < tr.claims.len(); i++ {
-		if c := tr.claims.at(i); !c.over && !tr.fits(c.rec) && (c.below == nil || !c.below(now)) {
-			c.deny(now, full(t, "%s wanted, and the tier has shrunk to %s", quantity.Exact(c.rec.Size), quantity.Exact(capacity)))
+		if c := tr.claims.at(i); !c.over && !tr.fits(c.obj) && (c.below == nil || !c.below(now)) {
+			c.deny(now, full(t, "%s wanted, and the tier has shrunk to %s", quantity.Exact(c.obj.Bytes(t)), quantity.Exact(capacity)))
 		}
 	}
 	e.makeProgress(now)
@@ -103,18 +103,18 @@ func (e *Engine) refit(now int64, t int) {
 		if l.lower != t {
 			continue
 		}
-		table, all := e.tiers[l.upper].table, []*Record(nil)
+		table, all := e.tiers[l.upper].table, []*Object(nil)
 		for id := table.First(); id != fragment.None; id = table.Next(id) {
 			if f := table.At(id); f.Class != fragment.Gap && f.Owner != nil {
 				all = append(all, f.Owner)
 			}
 		}
-		for _, r := range all {
-			if !e.tiers[t].fits(r) {
-				e.unqueue(now, l, r)
+		for _, o := range all {
+			if !e.tiers[t].fits(o) {
+				e.unqueue(now, l, o)
 			}
-			e.updateCopy(now, r, l.upper)
-			e.wakeWaits(now, r)
+			e.updateCopy(now, o, l.upper)
+			e.wakeAll(now, o)
 		}
 	}
 }
@@ -200,32 +200,32 @@ func (l *link) idles(e *Engine) bool {
 }
 
 // leave moves a copy behind the end as far as it can go now, and tells whether it was evicted.
-func (e *Engine) leave(now int64, r *Record, t int) (evicted bool) {
+func (e *Engine) leave(now int64, o *Object, t int) (evicted bool) {
 	tr := e.tiers[t]
-	if r.gone || r.copies[t] == fragment.None {
+	if o.gone || o.copies[t] == fragment.None {
 		return false
 	}
-	switch f := e.Fragment(r, t); {
+	switch f := e.row(o, t); {
 	case !tr.behind(f):
 	case f.Class == fragment.Promised:
 		e.Stats.BrokenPromises++
-		e.release(now, r, t)
+		e.release(now, o, t)
 	case f.Class == fragment.Free:
-		e.step(r, t, lifecycle.Evict)
-		e.Stats.Tiers[t].Evicted += r.Size
-		e.trace(now, Evicted, r, t, 0)
-		e.free(r, t)
+		e.step(o, t, lifecycle.Evict)
+		e.Stats.Tiers[t].Evicted += o.Bytes(t)
+		e.traceMove(now, Evicted, o, t, 0)
+		e.free(o, t)
 		return true
 	case f.Class == fragment.Dirty:
-		tr.leaving.add(&tr.leaving.dirty, onDirty(t), r)
+		tr.leaving.add(&tr.leaving.dirty, onDirty(t), o)
 	}
 	return false
 }
 
 // flushOut makes the flush of a copy behind the end urgent.
-func (e *Engine) flushOut(now int64, r *Record, t int) {
-	if !r.gone && r.copies[t] != fragment.None && e.tiers[t].behind(e.Fragment(r, t)) {
-		e.queueFlush(now, t, r, true)
+func (e *Engine) flushOut(now int64, o *Object, t int) {
+	if !o.gone && o.copies[t] != fragment.None && e.tiers[t].behind(e.row(o, t)) {
+		e.queueFlush(now, t, o, true)
 	}
 }
 

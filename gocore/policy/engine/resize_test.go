@@ -65,7 +65,7 @@ func (w *world) nothingLeaves() {
 				stays = below < 0 || len(w.e.links[t].refused) > 0 || !w.e.tiers[below].fits(f.Owner) || f.Owner.stuckOn&(1<<t) != 0
 			}
 			if !stays {
-				w.fatalf("at rest, and %v of class %d lies behind the end of tier %d%s", f.Owner.Key, f.Class, t, w.state())
+				w.fatalf("at rest, and %v of class %d lies behind the end of tier %d%s", name(f.Owner), f.Class, t, w.state())
 			}
 			return true
 		})

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/fragment"
 	"velocpy/gocore/policy/lifecycle"
@@ -18,9 +20,18 @@ type Restore struct {
 	Err     error
 	Notify  any
 	options RestoreOptions
+	held    []held  // the copies that it pins
+	one     [1]held // the memory of held for a checkpoint of one object
+	fetches int     // under way
 	quiet   bool
 	copies  bool // counted in e.copying
 	over    bool
+}
+
+// held is a copy that a restore pins.
+type held struct {
+	o *Object
+	t int
 }
 
 // RestoreOptions are the caller's options.
@@ -63,63 +74,141 @@ func (e *Engine) locate(now int64, r *Restore) {
 	top := rec.Top()
 	switch {
 	case rec.gone:
-		e.endWaiting(r, ErrDropped)
-	case !rec.captured:
+		e.endWaiting(now, r, ErrDropped)
+	case !rec.Captured():
 		e.await(r)
 	case e.tiers[top].Remote || r.options.Past:
 		e.fetch(now, r)
 	case e.Complete(rec, top):
 		e.pin(now, r, top)
-	case rec.spoiled&(1<<top) != 0: // its room is not free yet
-		r.options.Past = true
-		e.fetch(now, r)
-	case rec.copies[top] != fragment.None:
-		e.makeLoadsUrgent(rec)
-		e.await(r)
-	case r.options.Partial || r.Direct || !e.isLoadable(rec, top):
+	case e.bypasses(r, top):
 		e.fetch(now, r)
 	default:
 		e.await(r)
-		e.loadInto(now, rec, top)
+		e.gather(now, r, top)
+	}
+}
+
+// bypasses tells whether a restore reads past the cache: objects that are missing in tier t cannot be loaded, or the caller does not want them loaded.
+func (e *Engine) bypasses(r *Restore, t int) bool {
+	for _, o := range r.Rec.Objects() {
+		switch {
+		case e.complete(o, t):
+		case o.spoiled&(1<<t) != 0: // its room is not free yet
+			return true
+		case o.copies[t] == fragment.None && (r.options.Partial || r.Direct || !e.isLoadable(o, t)):
+			return true
+		}
+	}
+	return !e.fitsWhole(r.Rec, t)
+}
+
+// fitsWhole tells whether the empty tier could hold all objects of rec at once.
+func (e *Engine) fitsWhole(rec *Record, t int) bool {
+	if rec.isWhole() {
+		return true // what is too large is not loadable
+	}
+	bytes := int64(0)
+	for _, o := range rec.Objects() {
+		bytes += e.tiers[t].extent(o)
+	}
+	return bytes <= e.tiers[t].Capacity
+}
+
+// gather pins the objects of a checkpoint that tier t has, so that loading the others does not evict them. It loads these in the order in which the restore
+// needs them.
+func (e *Engine) gather(now int64, r *Restore, t int) {
+	for _, o := range r.Rec.Objects() {
+		switch {
+		case r.Phase != Waiting || r.Direct:
+			return // one of the others has found no room
+		case e.complete(o, t):
+			e.hold(now, r, o, t)
+		case o.copies[t] != fragment.None:
+			e.makeLoadsUrgent(o)
+		default:
+			e.loadInto(now, o, t)
+		}
+	}
+}
+
+// hold pins o's copy in tier t for a restore.
+func (e *Engine) hold(now int64, r *Restore, o *Object, t int) {
+	if len(r.held) == 0 {
+		r.held = r.one[:0]
+	} else if slices.Contains(r.held, held{o, t}) {
+		return
+	}
+	r.held = append(r.held, held{o, t})
+	e.pinCopy(o, t, +1)
+	e.updateCopy(now, o, t)
+}
+
+// letGo ends what a restore pins.
+func (e *Engine) letGo(now int64, r *Restore) {
+	all := r.held
+	r.held = r.held[:0]
+	for _, h := range all {
+		if h.o.copies[h.t] != fragment.None {
+			e.pinCopy(h.o, h.t, -1)
+			e.withdrawPromisesOf(now, h.o)
+			e.updateCopy(now, h.o, h.t)
+		}
 	}
 }
 
 func (e *Engine) pin(now int64, r *Restore, t int) {
-	e.hold(r.Rec, t, +1)
 	r.Tier, r.Phase = t, Ready
 	if r.options.Into {
 		r.copies = true
 		e.copying++
-		r.Rec.copying++
 	}
-	e.updateCopy(now, r.Rec, t)
+	for _, o := range r.Rec.Objects() {
+		if r.copies {
+			o.copying++
+		}
+		e.hold(now, r, o, t)
+	}
 	if !r.quiet {
 		e.wake(r.Notify)
 	}
 }
 
-// fetch reads past the cache, from the fastest tier that has the bytes.
+// fetch reads past the cache. It takes each object from the fastest tier that has its bytes.
 func (e *Engine) fetch(now int64, r *Restore) {
-	t := e.Fastest(r.Rec)
+	above := -1
 	if r.options.Past {
-		if t = e.lower(r.Rec, r.Rec.Top()); t < 0 {
-			e.endWaiting(r, ErrUnreachable)
-			return
-		}
+		above = r.Rec.Top()
 	}
-	f := e.Fragment(r.Rec, t)
-	e.hold(r.Rec, t, +1)
-	r.Tier, r.Direct = t, true
-	r.copies = true
+	if !e.below(r.Rec, above) {
+		e.endWaiting(now, r, ErrUnreachable)
+		return
+	}
+	e.letGo(now, r)
+	r.Direct, r.copies = true, true
 	e.copying++
-	e.updateCopy(now, r.Rec, t)
-	e.pass(Up, &Transfer{Kind: Fetch, Rec: r.Rec, From: t, To: -1, FromOff: f.Offset, Restore: r, Fetched: r.Rec.Size})
+	for _, o := range r.Rec.Objects() {
+		t := e.lower(o, above)
+		if o.loadRuns&(1<<t) != 0 { // its bytes may turn out to be wrong; those that the load reads are below
+			t = e.lower(o, t)
+		}
+		e.hold(now, r, o, t)
+		r.Tier = max(r.Tier, t)
+		r.fetches++
+		x := &Transfer{Kind: Fetch, Rec: r.Rec, Obj: o, From: t, To: caller, FromOff: e.row(o, t).Offset, Restore: r}
+		x.between(caller, t)
+		x.Fetched = x.Reads()
+		e.pass(Up, x)
+	}
+	if !r.Rec.isWhole() { // it may have waited for several loads, of which one was denied or failed
+		e.withdrawLoads(now, r.Rec)
+	}
 }
 
 // isLoadable tells whether tier t, and those that the bytes pass through, are large enough for rec.
-func (e *Engine) isLoadable(rec *Record, t int) bool {
-	for ; t < len(e.tiers) && !e.Complete(rec, t); t++ {
-		if e.uses(rec, t) && !e.tiers[t].fits(rec) {
+func (e *Engine) isLoadable(o *Object, t int) bool {
+	for ; t < len(e.tiers) && !e.complete(o, t); t++ {
+		if e.uses(o, t) && !e.tiers[t].fits(o) {
 			return false
 		}
 	}
@@ -127,83 +216,98 @@ func (e *Engine) isLoadable(rec *Record, t int) bool {
 }
 
 // loadInto loads a record into tier t, through the tiers between, because a restore waits for it.
-func (e *Engine) loadInto(now int64, rec *Record, t int) {
+func (e *Engine) loadInto(now int64, o *Object, t int) {
 	bit := uint8(1) << t
-	if rec.copies[t] != fragment.None || rec.loadsOn&bit != 0 {
-		e.makeLoadsUrgent(rec)
+	if o.copies[t] != fragment.None || o.loadsOn&bit != 0 {
+		e.makeLoadsUrgent(o)
 		return
 	}
 	below := e.links[t].lower
-	if !e.Complete(rec, below) {
+	if !e.complete(o, below) {
 		if e.Below(below) >= 0 {
-			e.loadInto(now, rec, below)
+			e.loadInto(now, o, below)
 		}
 		return
 	}
-	rec.loadsOn |= bit
-	src := e.Fragment(rec, below)
+	o.loadsOn |= bit
+	src := e.row(o, below)
 	src.Transfers++
-	e.updateCopy(now, rec, below)
-	e.demand(now, t, &claim{rec: rec, load: true,
-		granted: func(now int64) { e.beginLoad(now, rec, t, true) },
+	e.updateCopy(now, o, below)
+	e.demand(now, t, &claim{obj: o, load: true,
+		granted: func(now int64) { e.beginLoad(now, o, t, true) },
 		denied: func(now int64, err error) {
-			rec.loadsOn &^= bit
-			e.Fragment(rec, below).Transfers--
-			e.updateCopy(now, rec, below)
-			e.lookAgain(rec.Hist, t, rec.seq)
-			e.bypassCache(now, rec, err, false)
+			o.loadsOn &^= bit
+			e.row(o, below).Transfers--
+			e.updateCopy(now, o, below)
+			e.lookAgainFor(o, t)
+			e.bypassCache(now, o, err, false)
 		},
 	})
 }
 
-// bypassCache ends the wait of restores whose checkpoint finds no room in the fastest tier. Restores that copy out read from below instead, and leases
-// too, unless leases fill the tier. With patience, leases of patient callers go on waiting; bypassCache tells whether there are any.
-func (e *Engine) bypassCache(now int64, rec *Record, err error, patience bool) (waiting bool) {
-	top := rec.Top()
-	crowded := e.tiers[top].fits(rec) && e.pinnedBytes(top)+e.tiers[top].extent(rec) > e.tiers[top].Capacity
-	for _, r := range e.takeWaiting(rec) {
-		switch {
-		case !rec.gone && (r.options.Into || !crowded):
-			e.fetch(now, r)
-		case r.options.Patient && patience:
-			e.await(r)
-			waiting = true
-		default:
-			e.endWaiting(r, err)
+// bypassCache ends the wait of restores which need an object that finds no room in the fastest tier. Restores that copy out read from below instead, and
+// leases too, unless leases fill the tier. With patience, leases of patient callers go on waiting; bypassCache tells whether there are any.
+func (e *Engine) bypassCache(now int64, o *Object, err error, patience bool) (waiting bool) {
+	for _, rec := range o.Refs() {
+		if !rec.Captured() {
+			continue // it waits for another object
 		}
+		top := rec.Top()
+		waits := e.takeWaiting(rec)
+		for _, r := range waits {
+			e.letGo(now, r)
+		}
+		crowded := e.tiers[top].fits(o) && e.pinnedBytes(top)+e.tiers[top].extent(o) > e.tiers[top].Capacity
+		for _, r := range waits {
+			switch {
+			case !rec.gone && (r.options.Into || !crowded):
+				e.fetch(now, r)
+			case r.options.Patient && patience:
+				e.await(r)
+				waiting = true
+			default:
+				e.endWaiting(now, r, err)
+			}
+		}
+		e.withdrawPromises(now, rec)
 	}
-	e.withdrawPromises(now, rec)
 	return waiting
 }
 
-// withdrawPromises withdraws the promises of rec's copies that are not expected, and loads of it that have not begun. It does nothing while a restore reads rec
-// in any tier. If that restore is the last, no copy is worth a flush.
+// withdrawPromises withdraws the promises of rec's objects that are not expected, and loads of them that have not begun.
 func (e *Engine) withdrawPromises(now int64, rec *Record) {
-	if rec.gone || e.read(rec) {
+	for _, o := range rec.Objects() {
+		e.withdrawPromisesOf(now, o)
+	}
+}
+
+// withdrawPromisesOf does nothing while a restore reads o in any tier. If that restore is the last, no copy is worth a flush.
+func (e *Engine) withdrawPromisesOf(now int64, o *Object) {
+	if o.gone || e.read(o) {
 		return
 	}
-	if rec.loadsOn != 0 && rec.seq == fragment.Unexpected && !e.Awaited(rec) {
-		e.unload(now, rec)
+	if o.loadsOn != 0 && o.next() == fragment.Unexpected && !e.awaited(o) {
+		e.unload(now, o)
 	}
-	for t, id := range rec.copies[:len(e.tiers)] {
-		if id != fragment.None && !e.expectedSoon(rec, t) {
-			e.release(now, rec, t)
+	for t, id := range o.copies[:len(e.tiers)] {
+		if id != fragment.None && !e.expectedSoon(o, t) {
+			e.release(now, o, t)
 		}
 	}
 }
 
 // unload withdraws the loads of rec that have not begun: no restore is expected, and loads that restores wait for find the link free.
-func (e *Engine) unload(now int64, rec *Record) {
-	e.cancelLoads(rec, func(t int) {
-		e.step(rec, t, lifecycle.Abort)
-		e.free(rec, t)
-		e.updateCopy(now, rec, e.links[t].lower)
+func (e *Engine) unload(now int64, o *Object) {
+	e.cancelLoads(o, func(t int) {
+		e.step(o, t, lifecycle.Abort)
+		e.free(o, t)
+		e.updateCopy(now, o, e.links[t].lower)
 	})
 }
 
 // read tells whether a restore reads rec in any tier.
-func (e *Engine) read(rec *Record) bool {
-	for t, id := range rec.copies[:len(e.tiers)] {
+func (e *Engine) read(o *Object) bool {
+	for t, id := range o.copies[:len(e.tiers)] {
 		if id != fragment.None && e.tiers[t].table.At(id).Pins > 0 {
 			return true
 		}
@@ -212,29 +316,31 @@ func (e *Engine) read(rec *Record) bool {
 }
 
 // beginLoad reserves the copy in tier t and queues the transfer that fills it.
-func (e *Engine) beginLoad(now int64, rec *Record, t int, urgent bool) {
-	e.place(rec, t, rec.copies[t], lifecycle.BeginRead)
+func (e *Engine) beginLoad(now int64, o *Object, t int, urgent bool) {
+	e.place(o, t, o.copies[t], lifecycle.BeginRead)
 	l := e.links[t]
 	l.loads++
-	l.loading += rec.Size
+	l.loading += o.Bytes(t)
 	if urgent {
-		l.demand.push(rec)
+		l.demand.push(o)
 	} else {
-		l.ahead.push(rec)
+		l.ahead.push(o)
 	}
 }
 
 // makeLoadsUrgent moves the queued loads of rec before those that no restore waits for.
-func (e *Engine) makeLoadsUrgent(rec *Record) {
+func (e *Engine) makeLoadsUrgent(o *Object) {
 	for k, l := range e.links {
-		if bit := uint8(1) << k; rec.loadsOn&bit != 0 && rec.loadRuns&bit == 0 && rec.copies[k] != fragment.None {
-			l.demand.push(rec) // nextLoad skips the entry in the other queue
+		if bit := uint8(1) << k; o.loadsOn&bit != 0 && o.loadRuns&bit == 0 && o.copies[k] != fragment.None {
+			l.demand.push(o) // nextLoad skips the entry in the other queue
 		}
 	}
 }
 
 // Loading tells whether a load of rec into tier t is under way, even if restores have its bytes already.
-func (e *Engine) Loading(rec *Record, t int) bool { return rec.loadRuns&(1<<t) != 0 }
+func (e *Engine) Loading(rec *Record, t int) bool {
+	return slices.ContainsFunc(rec.Objects(), func(o *Object) bool { return o.loadRuns&(1<<t) != 0 })
+}
 
 // Awaited tells whether restores wait for rec.
 func (e *Engine) Awaited(rec *Record) bool { return len(e.waiting[rec]) > 0 }
@@ -261,14 +367,26 @@ func (e *Engine) resume(now int64, rec *Record) {
 
 func (e *Engine) failWaiting(now int64, rec *Record, err error) {
 	for _, r := range e.takeWaiting(rec) {
-		e.endWaiting(r, err)
+		e.endWaiting(now, r, err)
 	}
-	e.withdrawClaims(now, rec, true)
+	e.withdrawLoads(now, rec)
+}
+
+// withdrawLoads withdraws the claims to room for loads that only waiting restores of rec needed, and the promises that ended with them.
+func (e *Engine) withdrawLoads(now int64, rec *Record) {
+	for _, o := range rec.Objects() {
+		if !e.awaited(o) {
+			e.withdrawClaims(now, o, true)
+		}
+	}
 	e.withdrawPromises(now, rec)
 }
 
-func (e *Engine) endWaiting(r *Restore, err error) {
+func (e *Engine) endWaiting(now int64, r *Restore, err error) {
 	r.Phase, r.Err = Ended, err
+	if !r.Direct { // otherwise the fetches under way still read
+		e.letGo(now, r)
+	}
 	if !r.quiet {
 		e.wake(r.Notify)
 	}
@@ -332,9 +450,11 @@ func (e *Engine) Consume(now int64, r *Restore) {
 func (e *Engine) consume(now int64, r *Restore) {
 	e.Stats.Consumed++
 	e.trace(now, Consumed, r.Rec, -1, 0)
-	if id := r.Rec.copies[r.Tier]; id != fragment.None {
-		if f := e.tiers[r.Tier].table.At(id); f.State.HasBytes() && !f.State.Busy() {
-			e.step(r.Rec, r.Tier, lifecycle.Consume)
+	for _, o := range r.Rec.Objects() {
+		if id := o.copies[r.Tier]; id != fragment.None && !o.isShared() {
+			if f := e.tiers[r.Tier].table.At(id); f.State.HasBytes() && !f.State.Busy() {
+				e.step(o, r.Tier, lifecycle.Consume)
+			}
 		}
 	}
 	e.remove(now, r.Rec)
@@ -362,15 +482,11 @@ func (e *Engine) EndRestore(now int64, r *Restore) {
 		e.copying--
 	}
 	if r.copies && !r.Direct {
-		r.Rec.copying--
+		for _, o := range r.Rec.Objects() {
+			o.copying--
+		}
 	}
-	rec, t := r.Rec, r.Tier
-	if rec.copies[t] == fragment.None {
-		return
-	}
-	e.hold(rec, t, -1)
-	e.withdrawPromises(now, rec)
-	e.updateCopy(now, rec, t)
+	e.letGo(now, r)
 	e.makeProgress(now)
 }
 
@@ -378,32 +494,37 @@ func (e *Engine) EndRestore(now int64, r *Restore) {
 // past the cache. The spoiled copy is freed when its last reader has gone.
 func (e *Engine) RestoreFromBelow(now int64, r *Restore) bool {
 	rec, t := r.Rec, r.Tier
-	if r.over || r.Direct || rec.gone || t != rec.Top() || e.tiers[t].Device || e.lower(rec, t) < 0 {
+	if r.over || r.Direct || rec.gone || t != rec.Top() || e.tiers[t].Device || !e.below(rec, t) {
 		return false
 	}
+	for _, o := range rec.Objects() {
+		if r.copies {
+			o.copying--
+		}
+		e.pinCopy(o, t, -1)
+		o.spoiled |= 1 << t
+		e.updateCopy(now, o, t)
+	}
+	r.held = r.held[:0]
 	if r.copies {
 		r.copies = false
 		e.copying--
-		rec.copying--
 	}
-	e.hold(rec, t, -1)
-	rec.spoiled |= 1 << t
-	e.updateCopy(now, rec, t)
 	r.Phase, r.options.Past = Waiting, true
 	e.locate(now, r)
 	e.makeProgress(now)
 	return true
 }
 
-// expectedSoon tells whether the promise of rec's copy in tier t still stands. The restore order needs it again within the prefetched part, or a
-// restore waits for it.
-func (e *Engine) expectedSoon(rec *Record, t int) bool {
-	return e.Awaited(rec) || (rec.seq != fragment.Unexpected && rec.seq < rec.Hist.promised[t])
+// below tells whether tiers below t have all bytes of rec.
+func (e *Engine) below(rec *Record, t int) bool {
+	return !slices.ContainsFunc(rec.Objects(), func(o *Object) bool { return e.lower(o, t) < 0 })
 }
 
 // forgetWaiting ends a cancelled restore and withdraws the claims for room that only it needed.
 func (e *Engine) forgetWaiting(now int64, r *Restore) {
 	r.Phase = Ended
+	e.letGo(now, r)
 	w := e.waiting[r.Rec]
 	for i, x := range w {
 		if x == r {
@@ -413,8 +534,7 @@ func (e *Engine) forgetWaiting(now int64, r *Restore) {
 	}
 	if len(w) == 0 {
 		delete(e.waiting, r.Rec)
-		e.withdrawClaims(now, r.Rec, true)
-		e.withdrawPromises(now, r.Rec)
+		e.withdrawLoads(now, r.Rec)
 	} else {
 		e.waiting[r.Rec] = w
 	}

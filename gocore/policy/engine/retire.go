@@ -25,7 +25,7 @@ func (e *Engine) Retire(t int, from, end int64) (bytes int64) {
 }
 
 // retires tells whether a fragment lies in a retired range, at least in part. Evicting its copy would make no room.
-func (tr *tier) retires(f *fragment.Fragment[*Record]) bool {
+func (tr *tier) retires(f *fragment.Fragment[*Object]) bool {
 	return len(tr.retired) > 0 && slices.ContainsFunc(tr.retired, func(s span) bool { return s.from < f.Offset+f.Size && f.Offset < s.end })
 }
 
@@ -34,15 +34,15 @@ func (e *Engine) reclassify(t int, from, end int64) {
 	if e.Below(t) < 0 {
 		return // no copy there is evicted
 	}
-	var all []*Record
+	var all []*Object
 	tr := e.tiers[t]
 	for id := tr.table.First(); id != fragment.None && tr.table.At(id).Offset < end; id = tr.table.Next(id) {
 		if f := tr.table.At(id); f.Owner != nil && f.Offset+f.Size > from {
 			all = append(all, f.Owner)
 		}
 	}
-	for _, r := range all {
-		e.updateCopy(0, r, t)
+	for _, o := range all {
+		e.updateCopy(0, o, t)
 	}
 }
 

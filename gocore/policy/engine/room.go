@@ -12,7 +12,7 @@ import (
 // claim is a demand for room that could not be met at once. Claims of a tier are served in order: no claim overtakes one that waits for a flush, so
 // that large checkpoints do not starve.
 type claim struct {
-	rec     *Record
+	obj     *Object
 	patient bool   // a capture that also waits for room that only the application can make
 	load    bool   // for a load, not for a capture
 	retried bool   // failed flushes have been retried on behalf of this claim
@@ -30,15 +30,17 @@ type claim struct {
 }
 
 // extent is the room that r takes in the tier, align the alignment of its offset.
-func (tr *tier) extent(r *Record) int64 {
+func (tr *tier) extent(o *Object) int64 {
 	g := max(tr.Grain, 1)
-	return (r.Size + g - 1) / g * g
+	return (o.Bytes(tr.index) + g - 1) / g * g
 }
 
-func (tr *tier) align(r *Record) int64 { return max(tr.Grain, r.Align, 1) }
+func (tr *tier) align(o *Object) int64 { return max(tr.Grain, o.home.Align, 1) }
 
-// fits tells whether the empty tier could hold r.
-func (tr *tier) fits(r *Record) bool { return tr.extent(r) <= tr.Capacity }
+// fits tells whether the empty tier could hold o.
+func (tr *tier) fits(o *Object) bool {
+	return tr.extent(o) <= tr.Capacity && !tr.unlisted(o)
+}
 
 // verdict is the outcome of one attempt to make room.
 type verdict uint8
@@ -54,8 +56,8 @@ var none = evict.Window{First: fragment.None, Last: fragment.None}
 
 // room tries to place r in tier t and evicts the window that algorithm 1 chooses. It serves demands only: it breaks promises if nothing else helps,
 // and makes the flushes urgent that the room depends on.
-func (e *Engine) room(now int64, t int, r *Record) verdict {
-	v, w := e.seek(now, t, r)
+func (e *Engine) room(now int64, t int, o *Object) verdict {
+	v, w := e.seek(now, t, o)
 	if v == waits {
 		e.flushUrgently(now, t, w)
 	}
@@ -63,17 +65,17 @@ func (e *Engine) room(now int64, t int, r *Record) verdict {
 }
 
 // seek is room without making flushes urgent. It returns the window that has to be waited for.
-func (e *Engine) seek(now int64, t int, r *Record) (verdict, evict.Window) {
+func (e *Engine) seek(now int64, t int, o *Object) (verdict, evict.Window) {
 	tr := e.tiers[t]
 	e.compare(now)
 	for range 64 {
-		if id, ok := tr.table.Place(tr.extent(r), tr.align(r), r); ok {
-			r.copies[t] = id
+		if id, ok := tr.table.Place(tr.extent(o), tr.align(o), o); ok {
+			o.copies[t] = id
 			return granted, none
 		}
-		w, ok := e.choose(now, t, r, evict.Request{Floor: -1})
+		w, ok := e.choose(now, t, o, evict.Request{Floor: -1})
 		if !ok {
-			w, ok = e.choose(now, t, r, evict.Request{Floor: -1, Break: true})
+			w, ok = e.choose(now, t, o, evict.Request{Floor: -1, Break: true})
 		}
 		switch {
 		case !ok:
@@ -83,7 +85,7 @@ func (e *Engine) seek(now int64, t int, r *Record) (verdict, evict.Window) {
 		case w.Wait > 0:
 			return waits, w
 		default:
-			e.evict(now, t, w, r)
+			e.evict(now, t, w, o)
 			return granted, none
 		}
 	}
@@ -92,30 +94,30 @@ func (e *Engine) seek(now int64, t int, r *Record) (verdict, evict.Window) {
 
 // spare is room for a prefetch. It evicts nothing that is expected sooner than r and breaks no promise. If a restore is predicted to make the room
 // before the flushes would, these do not become urgent. The prefetch is then tried again when that restore has ended a promise.
-func (e *Engine) spare(now int64, t int, r *Record) verdict {
+func (e *Engine) spare(now int64, t int, o *Object) verdict {
 	tr := e.tiers[t]
-	if id, ok := tr.table.Place(tr.extent(r), tr.align(r), r); ok {
-		r.copies[t] = id
+	if id, ok := tr.table.Place(tr.extent(o), tr.align(o), o); ok {
+		o.copies[t] = id
 		return granted
 	}
 	e.compare(now)
-	w, ok := e.choose(now, t, r, evict.Request{Floor: e.distance(r)})
+	w, ok := e.choose(now, t, o, evict.Request{Floor: e.distance(o.first())})
 	switch {
 	case !ok:
 		return stuck
 	case w.Wait > 0:
-		if in, ok := e.roomByRestore(now, t, r); !ok || in >= w.Wait {
+		if in, ok := e.roomByRestore(now, t, o); !ok || in >= w.Wait {
 			e.flushUrgently(now, t, w)
 		}
 		return waits
 	}
-	e.evict(now, t, w, r)
+	e.evict(now, t, w, o)
 	return granted
 }
 
-func (e *Engine) choose(now int64, t int, r *Record, req evict.Request) (evict.Window, bool) {
+func (e *Engine) choose(now int64, t int, o *Object, req evict.Request) (evict.Window, bool) {
 	tr := e.tiers[t]
-	req.Size, req.Align, req.Now, req.Count, req.Heads = tr.extent(r), tr.align(r), now, e.count, e.places
+	req.Size, req.Align, req.Now, req.Count, req.Heads = tr.extent(o), tr.align(o), now, e.count, e.places
 	req.Intervals = e.intervals
 	many := tr.table.Count() >= e.wholeTable
 	if req.Start = fragment.None; many {
@@ -125,7 +127,7 @@ func (e *Engine) choose(now int64, t int, r *Record, req evict.Request) (evict.W
 		l := e.links[t]
 		req.Backlog = max(l.backlog-now, 0)
 		if !l.refusesAll() {
-			req.FlushRate = 1e9 / l.down.Rate() / float64(e.cfg.Workers)
+			req.FlushRate = 1e9 / l.down.Rate() / float64(e.cfg.Workers) * l.sends
 		}
 		if req.FlushRate > 0 && len(l.refused) > 0 {
 			req.Barred = func(id fragment.ID) bool { return l.refuses(e, tr.table.At(id).Owner) }
@@ -168,7 +170,7 @@ func (e *Engine) passable(tr *tier) int64 {
 }
 
 // evict frees the window, which is evictable as a whole, and places r in it.
-func (e *Engine) evict(now int64, t int, w evict.Window, r *Record) {
+func (e *Engine) evict(now int64, t int, w evict.Window, o *Object) {
 	tr := e.tiers[t]
 	victims := e.victims[:0] // listed first: freeing a fragment merges it with the adjacent gap and invalidates its ID
 	for id := w.First; ; id = tr.table.Next(id) {
@@ -182,18 +184,18 @@ func (e *Engine) evict(now int64, t int, w evict.Window, r *Record) {
 	gap := w.First
 	for i, victim := range victims {
 		e.step(victim, t, lifecycle.Evict)
-		e.Stats.Tiers[t].Evicted += victim.Size
-		e.trace(now, Evicted, victim, t, 0)
+		e.Stats.Tiers[t].Evicted += victim.Bytes(t)
+		e.traceMove(now, Evicted, victim, t, 0)
 		gap = e.free(victim, t)
 		victims[i] = nil
 	}
 	e.victims = victims
-	id, ok := tr.table.PlaceIn(gap, tr.extent(r), tr.align(r), r)
+	id, ok := tr.table.PlaceIn(gap, tr.extent(o), tr.align(o), o)
 	if !ok {
 		panic("engine: the window chosen does not hold what it was chosen for")
 	}
 	tr.hand = tr.table.Next(id)
-	r.copies[t] = id
+	o.copies[t] = id
 }
 
 // flushUrgently makes the flushes urgent that the window waits for.
@@ -215,9 +217,11 @@ func (e *Engine) breakPromises(now int64, t int, w evict.Window) {
 	tr := e.tiers[t]
 	for id := w.First; ; id = tr.table.Next(id) {
 		if f := tr.table.At(id); f.Class == fragment.Promised {
-			r := f.Owner
-			e.release(now, r, t)
-			r.Hist.promised[t] = min(r.Hist.promised[t], r.seq)
+			o := f.Owner
+			e.release(now, o, t)
+			for _, r := range o.Refs() {
+				r.Hist.promised[t] = min(r.Hist.promised[t], r.seq)
+			}
 			e.Stats.BrokenPromises++
 		}
 		if id == w.Last {
@@ -227,18 +231,18 @@ func (e *Engine) breakPromises(now int64, t int, w evict.Window) {
 }
 
 // release ends a promise without consuming. The copy gets the state that it would have without the promise.
-func (e *Engine) release(now int64, r *Record, t int) {
-	if e.Fragment(r, t).State != lifecycle.ReadComplete {
+func (e *Engine) release(now int64, o *Object, t int) {
+	if e.row(o, t).State != lifecycle.ReadComplete {
 		return
 	}
-	e.step(r, t, lifecycle.Release(e.lower(r, t) >= 0))
-	e.updateCopy(now, r, t)
+	e.step(o, t, lifecycle.Release(e.lower(o, t) >= 0))
+	e.updateCopy(now, o, t)
 }
 
 // lower is the fastest tier below t with all bytes of r, or -1.
-func (e *Engine) lower(r *Record, t int) int {
+func (e *Engine) lower(o *Object, t int) int {
 	for t++; t < len(e.tiers); t++ {
-		if e.Complete(r, t) {
+		if e.complete(o, t) {
 			return t
 		}
 	}
@@ -264,7 +268,7 @@ func (e *Engine) attempt(now int64, t int, c *claim) bool {
 	if c.tried && c.seen == tr.version {
 		return false
 	}
-	v, w := e.seek(now, t, c.rec)
+	v, w := e.seek(now, t, c.obj)
 	switch {
 	case v == granted:
 		c.over = true
@@ -288,10 +292,10 @@ func (c *claim) deny(now int64, err error) {
 }
 
 // withdrawClaims ends the claims for rec: all of them, or only those of loads.
-func (e *Engine) withdrawClaims(now int64, rec *Record, loads bool) {
+func (e *Engine) withdrawClaims(now int64, o *Object, loads bool) {
 	for _, tr := range e.tiers {
 		for i := 0; i < tr.claims.len(); i++ {
-			if c := tr.claims.at(i); c.rec == rec && (c.load || !loads) {
+			if c := tr.claims.at(i); c.obj == o && (c.load || !loads) {
 				c.deny(now, ErrDropped)
 			}
 		}
@@ -341,32 +345,52 @@ func (e *Engine) failStalled(now int64, t int) {
 		if c.patient && !failing {
 			continue
 		}
-		why := e.whyFull(t, c.rec)
-		if !c.load || !e.bypassCache(now, c.rec, why, !failing) {
+		why := e.whyFull(t, c.obj)
+		if !c.load || !e.bypassCache(now, c.obj, why, !failing) {
 			c.deny(now, why)
 		}
 	}
 	for c, ok := tr.claims.peek(); ok && c.over; c, ok = tr.claims.peek() {
 		tr.claims.pop()
 	}
+	if e.unchained { // a capture was denied, and what only it needed has made room, perhaps in another tier
+		e.unchained = false
+		for u := range e.tiers {
+			e.serve(now, u)
+		}
+	}
 }
 
 // giveUpReplaced gives up the version that a capture is about to replace, if that makes its room. So an application can rewrite its keys in a tier that they
 // fill.
 func (e *Engine) giveUpReplaced(now int64, t int, c *claim) bool {
-	old := c.rec.Hist.Get(c.rec.Key)
-	if c.load || old == nil || old == c.rec || old.copies[t] == fragment.None {
+	if c.load {
 		return false
 	}
-	tr := e.tiers[t]
+	rec := c.obj.home
+	old := rec.Hist.Get(rec.Key)
+	if old == nil || old == rec || !e.freesAlone(old, c.obj, t) {
+		return false
+	}
 	if e.catalogued(t) {
 		return false // its room stays reserved until the new version is in the catalog
 	}
-	if f := e.Fragment(old, t); f.Pins > 0 || f.Transfers > 0 || tr.behind(f) || tr.extent(old) < tr.extent(c.rec) || tr.align(old) < tr.align(c.rec) {
-		return false
-	}
-	e.replace(now, old, c.rec)
+	e.replace(now, old, rec)
 	return true
+}
+
+// freesAlone tells whether a checkpoint that is dropped frees room for o in tier t: a single copy that nobody else needs or reads.
+func (e *Engine) freesAlone(old *Record, o *Object, t int) bool {
+	tr := e.tiers[t]
+	for _, x := range old.Objects() {
+		if x.copies[t] == fragment.None || x.isShared() {
+			continue
+		}
+		if f := e.row(x, t); f.Pins == 0 && f.Transfers == 0 && !tr.behind(f) && tr.extent(x) >= tr.extent(o) && tr.align(x) >= tr.align(o) {
+			return true
+		}
+	}
+	return false
 }
 
 // pinnedBytes is how many bytes of tier t are being read, by leases and by copies out.
@@ -381,7 +405,7 @@ func (e *Engine) pinnedBytes(t int) (bytes int64) {
 }
 
 // whyFull says why there is no room in tier t.
-func (e *Engine) whyFull(t int, r *Record) error {
+func (e *Engine) whyFull(t int, o *Object) error {
 	tr := e.tiers[t]
 	if t < len(e.links) {
 		if l := e.links[t]; l.stuck > 0 && l.err != nil {
@@ -389,7 +413,7 @@ func (e *Engine) whyFull(t int, r *Record) error {
 		}
 	}
 	lent, used := e.pinnedBytes(t), tr.used()
-	return full(t, "%s wanted, %s of %s used: %s by leases, %s by checkpoints for which no lower tier has room", quantity.Exact(r.Size),
+	return full(t, "%s wanted, %s of %s used: %s by leases, %s by checkpoints for which no lower tier has room", quantity.Exact(o.Bytes(t)),
 		quantity.Sized(used), quantity.Exact(tr.Capacity-tr.idleBytes), quantity.Sized(lent), quantity.Sized(used-lent-tr.bytes[fragment.Free]))
 }
 

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"velocpy/gocore/policy/evict"
 	"velocpy/gocore/policy/fragment"
 )
@@ -25,7 +27,7 @@ func isSooner(wait, straight int64) bool { return wait-straight >= max(wait/clea
 func (e *Engine) goDown(now int64, c *Capture, w evict.Window) bool {
 	from := c.Tier
 	t := e.Below(from)
-	if e.cfg.Stay || !e.mayGoDown(c, t) || !e.soonerBelow(now, c, w) || !e.roomNow(now, t, c.Rec) {
+	if e.cfg.Stay || !e.mayGoDown(c, t) || !e.soonerBelow(now, c, w) || !e.roomNow(now, t, &c.Rec.own) {
 		return false
 	}
 	if w.First != fragment.None {
@@ -41,7 +43,7 @@ func (e *Engine) goDown(now int64, c *Capture, w evict.Window) bool {
 func (e *Engine) mayGoDown(c *Capture, t int) bool {
 	from := e.tiers[c.Tier]
 	switch {
-	case t < 0 || c.stays || !e.tiers[t].fits(c.Rec):
+	case t < 0 || c.stays || !e.tiers[t].fits(&c.Rec.own):
 		return false
 	case from.claims.len() > 0 && from.claims.at(0) != c.claim: // it would overtake captures and loads that have waited longer
 		return false
@@ -62,11 +64,11 @@ func (e *Engine) soonerBelow(now int64, c *Capture, w evict.Window) bool {
 		return true
 	case !l.down.Trusted(): // an assumed rate is no prediction
 		return false
-	case tr.inflow.pressing(now, l.down.Rate()*float64(e.cfg.Workers)):
+	case tr.inflow.pressing(now, l.drain(e)):
 		return false
 	}
-	wait, known := e.roomIn(now, c.Tier, tr.extent(c.Rec), w)
-	return known && isSooner(wait, e.straightIn(now, l, c.Rec.Size))
+	wait, known := e.roomIn(now, c.Tier, tr.extent(&c.Rec.own), w)
+	return known && isSooner(wait, e.straightIn(now, l, c.Rec.own.sent(caller, l.lower)))
 }
 
 // heldByCallers tells whether a device has no room for a capture until the application releases some, whatever moves in other tiers.
@@ -76,14 +78,14 @@ func (e *Engine) heldByCallers(c *Capture) bool {
 		return false
 	}
 	old := c.Rec.Hist.Get(c.Rec.Key) // it gives way to the capture as soon as nothing moves
-	return old == nil || old.copies[c.Tier] == fragment.None
+	return old == nil || !slices.ContainsFunc(old.Objects(), func(o *Object) bool { return o.copies[c.Tier] != fragment.None && !o.isShared() })
 }
 
 // roomNow tells whether tier t has room for r without waiting.
-func (e *Engine) roomNow(now int64, t int, r *Record) bool {
+func (e *Engine) roomNow(now int64, t int, o *Object) bool {
 	if e.tiers[t].claims.len() > 0 {
 		return false
 	}
-	_, ok := e.choose(now, t, r, evict.Request{Floor: -1, NoWait: true})
+	_, ok := e.choose(now, t, o, evict.Request{Floor: -1, NoWait: true})
 	return ok
 }

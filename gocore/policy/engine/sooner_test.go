@@ -66,8 +66,8 @@ func (c *crowded) takeBack() {
 	c.now += 1000 * mb
 	for _, l := range c.links {
 		c.h.Each(func(r *Record) {
-			if c.unqueue(c.now, l, r) {
-				c.updateCopy(c.now, r, l.upper)
+			if c.unqueue(c.now, l, &r.own) {
+				c.updateCopy(c.now, &r.own, l.upper)
 			}
 		})
 		l.backlog = c.now
@@ -326,7 +326,7 @@ func queuedUp(t testing.TB, n int64) (*Engine, *Capture, evict.Window) {
 		e.Await(0, []*Record{take(key, mb)}, 1)
 	}
 	large := take(n, 10*mb)
-	w := evict.Window{First: large.copies[0], Last: large.copies[0]}
+	w := evict.Window{First: large.own.copies[0], Last: large.own.copies[0]}
 	for !e.links[0].down.Trusted() {
 		e.links[0].down.Observe(20*mb, 20*mb)
 	}
@@ -358,7 +358,7 @@ func TestPredictionsOfWideWindows(t *testing.T) {
 				t.Fatal(err)
 			}
 			e.EndCapture(0, c, true)
-			if w.Last = c.Rec.copies[0]; key == 0 {
+			if w.Last = c.Rec.own.copies[0]; key == 0 {
 				w.First = w.Last
 			}
 		}
@@ -560,7 +560,7 @@ func TestRoomIsThereWhenPredicted(t *testing.T) {
 		}
 		from := rapid.IntRange(0, len(recs)-1).Draw(rt, "from")
 		to := rapid.IntRange(from, len(recs)-1).Draw(rt, "to")
-		w := evict.Window{First: recs[from].copies[0], Last: recs[to].copies[0]}
+		w := evict.Window{First: recs[from].own.copies[0], Last: recs[to].own.copies[0]}
 		if w.First == fragment.None || w.Last == fragment.None {
 			rt.Skip("gone")
 		}

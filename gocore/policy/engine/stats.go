@@ -89,12 +89,20 @@ const (
 type Event struct {
 	At, Took int64 // ns
 	Kind     EventKind
-	Tier     int // where the bytes are now, or were; -1: none
-	Rec      *Record
+	Tier     int     // where the bytes are now, or were; -1: none
+	Rec      *Record // a checkpoint that the bytes are for
+	Obj      *Object // what was moved or evicted; nil: nothing was
 }
 
 func (e *Engine) trace(now int64, k EventKind, r *Record, t int, took int64) {
 	if e.cfg.Trace != nil {
 		e.cfg.Trace(Event{At: now, Took: took, Kind: k, Tier: t, Rec: r})
+	}
+}
+
+// traceMove is trace for what happened to the copy of an object.
+func (e *Engine) traceMove(now int64, k EventKind, o *Object, t int, took int64) {
+	if e.cfg.Trace != nil {
+		e.cfg.Trace(Event{At: now, Took: took, Kind: k, Tier: t, Rec: o.Rec(), Obj: o})
 	}
 }

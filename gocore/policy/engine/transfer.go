@@ -18,11 +18,15 @@ const (
 	Fetch                     // tier From to the caller's memory, past the faster ones
 )
 
-// Transfer is a piece of work for the caller: move Rec.Size bytes. The caller must report it to Done exactly once.
+// Transfer is a piece of work for the caller: move an object. The caller must report it to Done exactly once.
 type Transfer struct {
 	Kind           TransferKind
-	Rec            *Record
-	From, To       int // tiers; -1: the caller's memory
+	Rec            *Record // a checkpoint that the object is for
+	Obj            *Object
+	sent           int64 // bytes that cross the link, or the most that may
+	Stage          Stage // what happens to the bytes
+	Side           Side  // where that happens
+	From, To       int   // tiers; -1: the caller's memory
 	FromOff, ToOff int64
 	Urgent         bool     // Load: a restore waits for it
 	Capture        *Capture // Spill
@@ -35,6 +39,7 @@ type Transfer struct {
 	began  int64
 	handed int64 // when the engine handed it out, or TakeUp was called
 	at     int   // its place in the crossing of its link
+	wrote  int64 // bytes written by a stage; 0: all of the room
 }
 
 // Begun tells that the bytes begin to move only now. Earlier waiting says nothing about the link.
@@ -47,12 +52,12 @@ func (x *Transfer) Rested(nanoseconds int64) { x.began += nanoseconds }
 // Done follows. Until then the source copy stays where it is, and the new one is not evicted. It is for loads to a record's fastest tier only: from
 // any other tier, further transfers would spread bytes that turn out to be wrong.
 func (e *Engine) Queued(now int64, x *Transfer) {
-	if x.Rec.gone || x.To != x.Rec.Top() {
+	if x.Obj.gone || x.To != int(x.Obj.top) {
 		return
 	}
 	x.Early = true
 	e.arrived(now, x)
-	e.resume(now, x.Rec)
+	e.resumeAll(now, x.Obj)
 	e.makeProgress(now)
 }
 
@@ -162,20 +167,20 @@ func (e *Engine) nextDemanded(over int) *Transfer {
 }
 
 // nextLoadOf starts the first load in a queue of a link, or of any; nil when there is none.
-func (e *Engine) nextLoadOf(queue func(*link) *fifo[*Record], over int) *Transfer {
+func (e *Engine) nextLoadOf(queue func(*link) *fifo[*Object], over int) *Transfer {
 	for k, l := range e.links {
 		if over != AnyLink && over != k {
 			continue
 		}
-		if rec := l.nextLoad(queue(l)); rec != nil {
-			return e.startLoad(l, rec)
+		if o := l.nextLoad(queue(l)); o != nil {
+			return e.startLoad(l, o)
 		}
 	}
 	return nil
 }
 
-func (l *link) demanded() *fifo[*Record] { return &l.demand }
-func (l *link) wanted() *fifo[*Record]   { return &l.ahead }
+func (l *link) demanded() *fifo[*Object] { return &l.demand }
+func (l *link) wanted() *fifo[*Object]   { return &l.ahead }
 
 func (e *Engine) nextDown(now int64, over int) *Transfer {
 	// An attempt may queue flushes further down that it has to wait for; the next round takes these.
@@ -193,35 +198,37 @@ func (e *Engine) nextDown(now int64, over int) *Transfer {
 }
 
 // nextLoad returns the first load of the queue that has not been started through the other queue.
-func (l *link) nextLoad(q *fifo[*Record]) *Record {
+func (l *link) nextLoad(q *fifo[*Object]) *Object {
 	for {
-		rec, ok := q.pop()
+		o, ok := q.pop()
 		if !ok {
 			return nil
 		}
-		if bit := uint8(1) << l.upper; rec.loadsOn&bit != 0 && rec.loadRuns&bit == 0 && rec.copies[l.upper] != fragment.None {
-			return rec
+		if bit := uint8(1) << l.upper; o.loadsOn&bit != 0 && o.loadRuns&bit == 0 && o.copies[l.upper] != fragment.None {
+			return o
 		}
 	}
 }
 
-func (e *Engine) startLoad(l *link, rec *Record) *Transfer {
-	rec.loadRuns |= 1 << l.upper
-	f := e.Fragment(rec, l.upper)
+func (e *Engine) startLoad(l *link, o *Object) *Transfer {
+	o.loadRuns |= 1 << l.upper
+	f := e.row(o, l.upper)
 	f.Transfers++
-	return &Transfer{Kind: Load, Rec: rec, From: l.lower, To: l.upper, FromOff: e.Fragment(rec, l.lower).Offset, ToOff: f.Offset}
+	x := &Transfer{Kind: Load, Rec: o.Rec(), Obj: o, From: l.lower, To: l.upper, FromOff: e.row(o, l.lower).Offset, ToOff: f.Offset}
+	return x.between(l.upper, l.lower)
 }
 
-func (e *Engine) startFlush(now int64, l *link, rec *Record) *Transfer {
-	rec.runs |= 1 << l.upper
+func (e *Engine) startFlush(now int64, l *link, o *Object) *Transfer {
+	o.runs |= 1 << l.upper
 	l.flushing++
 	e.tiers[l.lower].arriving++
-	e.place(rec, l.lower, rec.copies[l.lower], lifecycle.BeginWrite)
-	from, to := e.Fragment(rec, l.upper), e.Fragment(rec, l.lower)
+	e.place(o, l.lower, o.copies[l.lower], lifecycle.BeginWrite)
+	from, to := e.row(o, l.upper), e.row(o, l.lower)
 	from.Transfers++
 	to.Transfers++
-	e.updateCopy(now, rec, l.upper)
-	return &Transfer{Kind: Flush, Rec: rec, From: l.upper, To: l.lower, FromOff: from.Offset, ToOff: to.Offset}
+	e.updateCopy(now, o, l.upper)
+	x := &Transfer{Kind: Flush, Rec: o.Rec(), Obj: o, From: l.upper, To: l.lower, FromOff: from.Offset, ToOff: to.Offset}
+	return x.between(l.upper, l.lower)
 }
 
 // Done reports the end of a transfer.
@@ -241,121 +248,143 @@ func (e *Engine) Done(now int64, x *Transfer, err error) {
 }
 
 func (e *Engine) flushed(now int64, x *Transfer, err error) {
-	rec, l := x.Rec, e.links[x.From]
+	o, l, from := x.Obj, e.links[x.From], x.To
 	e.endFlush(x)
 	if err != nil {
-		e.step(rec, x.To, lifecycle.Abort)
-		e.vacate(rec, x.To)
-		if rec.gone && errors.Is(err, ErrStopped) {
-			e.Stats.CancelledFlush += rec.Size
-		} else {
-			l.err, rec.failed = err, err
-		}
-		if !rec.gone {
-			rec.stuckOn |= 1 << x.From
-			l.stuck++
-		}
+		from = x.From
+		e.notFlushed(x, err)
 	} else {
-		l.down.Observe(rec.Size, now-x.began)
-		e.Stats.Tiers[x.To].Written += rec.Size
-		e.tiers[x.To].inflow.arrived(now, e.count, rec.Size)
-		rec.failed = nil
-		e.step(rec, x.To, lifecycle.WriteDone)
-		if e.Fragment(rec, x.From).State == lifecycle.WriteComplete {
-			e.step(rec, x.From, lifecycle.FlushDone)
+		e.settleTransfer(x)
+		l.flushed(x)
+		l.down.Observe(x.sent, now-x.began)
+		e.Stats.Tiers[x.To].Written += o.Bytes(x.To)
+		e.tiers[x.To].inflow.arrived(now, e.count, o.Bytes(x.To))
+		o.fail(nil)
+		e.step(o, x.To, lifecycle.WriteDone)
+		if e.row(o, x.From).State == lifecycle.WriteComplete {
+			e.step(o, x.From, lifecycle.FlushDone)
 		}
-		e.trace(now, Flushed, rec, x.To, now-x.began)
+		e.traceMove(now, Flushed, o, x.To, now-x.began)
 	}
-	e.updateCopy(now, rec, x.From)
-	e.updateCopy(now, rec, x.To)
-	if err == nil && !rec.gone {
-		e.flushWanted(now, rec, x.To)
+	e.updateCopy(now, o, x.From)
+	e.updateCopy(now, o, x.To)
+	if !o.gone && o.stuckOn&(1<<x.From) == 0 {
+		e.flushWanted(now, o, from)
 	}
-	e.wakeWaits(now, rec)
+	e.wakeAll(now, o)
+}
+
+// notFlushed gives back the room of a flush that failed, or that its caller stopped because the checkpoint which it was for is gone. If another checkpoint
+// needs the object, a stopped flush is tried again.
+func (e *Engine) notFlushed(x *Transfer, err error) {
+	o, l := x.Obj, e.links[x.From]
+	e.step(o, x.To, lifecycle.Abort)
+	e.vacate(o, x.To)
+	if o.home.gone && errors.Is(err, ErrStopped) {
+		e.Stats.CancelledFlush += o.Bytes(x.From)
+		return
+	}
+	l.err = err
+	o.fail(err)
+	if !o.gone {
+		o.stuckOn |= 1 << x.From
+		l.stuck++
+	}
 }
 
 // endFlush removes a flush from the counts, whether it succeeded or not.
 func (e *Engine) endFlush(x *Transfer) {
-	rec, l := x.Rec, e.links[x.From]
+	o, l := x.Obj, e.links[x.From]
 	bit := uint8(1) << x.From
-	rec.runs &^= bit
-	rec.queuedOn &^= bit
+	o.runs &^= bit
+	o.queuedOn &^= bit
 	l.queued--
 	l.flushing--
 	e.arrive(x.To)
-	e.Fragment(rec, x.From).Transfers--
-	e.Fragment(rec, x.To).Transfers--
+	e.row(o, x.From).Transfers--
+	e.row(o, x.To).Transfers--
 }
 
 func (e *Engine) loaded(now int64, x *Transfer, err error) {
-	rec, l := x.Rec, e.links[x.To]
+	o, l := x.Obj, e.links[x.To]
 	bit := uint8(1) << x.To
-	rec.loadsOn &^= bit
-	rec.loadRuns &^= bit
+	o.loadsOn &^= bit
+	o.loadRuns &^= bit
 	l.loads--
-	l.loading -= rec.Size
-	e.Fragment(rec, x.From).Transfers--
-	e.Fragment(rec, x.To).Transfers--
+	l.loading -= o.Bytes(x.To)
+	e.row(o, x.From).Transfers--
+	e.row(o, x.To).Transfers--
 	if err != nil {
 		e.notLoaded(now, x, err)
 		return
 	}
-	l.up.Observe(rec.Size, now-x.began)
-	e.Stats.Tiers[x.From].Read += rec.Size
-	e.trace(now, Loaded, rec, x.To, now-x.began)
+	e.settleTransfer(x)
+	l.up.Observe(x.sent, now-x.began)
+	e.Stats.Tiers[x.From].Read += o.Bytes(x.From)
+	e.traceMove(now, Loaded, o, x.To, now-x.began)
 	if !x.Early {
 		e.arrived(now, x)
 	}
-	e.updateCopy(now, rec, x.To)
-	e.updateCopy(now, rec, x.From)
-	e.resume(now, rec)
+	e.updateCopy(now, o, x.To)
+	e.updateCopy(now, o, x.From)
+	e.resumeAll(now, o)
 }
 
 // arrived makes the bytes of a load readable for restores.
 func (e *Engine) arrived(now int64, x *Transfer) {
-	e.step(x.Rec, x.To, lifecycle.ReadDone)
-	e.Fragment(x.Rec, x.To).Verified = true
-	if !x.Rec.gone && !e.expectedSoon(x.Rec, x.To) {
-		e.release(now, x.Rec, x.To)
+	e.step(x.Obj, x.To, lifecycle.ReadDone)
+	e.row(x.Obj, x.To).Verified = true
+	if !x.Obj.gone && !e.expectedSoon(x.Obj, x.To) {
+		e.release(now, x.Obj, x.To)
 	}
-	e.updateCopy(now, x.Rec, x.To)
+	e.updateCopy(now, x.Obj, x.To)
 }
 
 // notLoaded gives back the room of a failed load, at once or when the readers of its early bytes have gone. Only a restore tries again.
 func (e *Engine) notLoaded(now int64, x *Transfer, err error) {
-	rec, h := x.Rec, x.Rec.Hist
-	seen := h.promised[x.To]
+	o := x.Obj
+	seen := make([]int64, 0, 4)
+	for _, r := range o.Refs() {
+		seen = append(seen, r.Hist.promised[x.To])
+	}
 	switch {
 	case x.Early:
-		rec.spoiled |= 1 << x.To
-		e.updateCopy(now, rec, x.To)
-		e.resume(now, rec)
+		o.spoiled |= 1 << x.To
+		e.updateCopy(now, o, x.To)
+		e.resumeAll(now, o)
 	default:
-		e.step(rec, x.To, lifecycle.Abort)
-		if !rec.gone && e.Fastest(rec) == x.From { // otherwise the waiting restores do not depend on this load
-			e.failWaiting(now, rec, &TierError{Tier: x.From, Err: err})
+		e.step(o, x.To, lifecycle.Abort)
+		if !o.gone && e.fastest(o) == x.From { // otherwise the waiting restores do not depend on this load
+			for _, r := range o.Refs() {
+				if r.Captured() {
+					e.failWaiting(now, r, &TierError{Tier: x.From, Err: err})
+				}
+			}
 		}
-		e.free(rec, x.To)
+		e.free(o, x.To)
 	}
-	h.promised[x.To] = seen
-	e.updateCopy(now, rec, x.From)
+	for i, r := range o.Refs() {
+		r.Hist.promised[x.To] = seen[i]
+	}
+	e.updateCopy(now, o, x.From)
 }
 
 func (e *Engine) spilled(now int64, x *Transfer, err error) {
-	c, rec := x.Capture, x.Rec
+	c, rec, o := x.Capture, x.Rec, x.Obj
 	c.Phase, c.Err = Ended, err
 	e.arrive(x.To)
-	e.Fragment(rec, x.To).Transfers--
+	e.row(o, x.To).Transfers--
 	if err != nil {
-		e.step(rec, x.To, lifecycle.Abort)
+		e.step(o, x.To, lifecycle.Abort)
 		if !rec.gone {
 			e.lose(rec, err)
 		}
 		e.abandon(now, rec, err)
 	} else {
-		e.Stats.Tiers[x.To].Written += rec.Size
+		e.settleTransfer(x)
+		e.Stats.Tiers[x.To].Written += o.Bytes(x.To)
 		if l := e.crosses(x); l != nil && l.lower == x.To {
-			l.observeStraight(rec.Size, now-x.began)
+			l.observeStraight(x.sent, now-x.began)
 		}
 		e.captured(now, c)
 	}
@@ -364,10 +393,13 @@ func (e *Engine) spilled(now int64, x *Transfer, err error) {
 
 func (e *Engine) fetched(now int64, x *Transfer, err error) {
 	r := x.Restore
-	if err != nil {
-		r.Err = &TierError{Tier: x.From, Err: err}
-	} else {
+	if err == nil {
 		e.Stats.Tiers[x.From].Read += x.Fetched
+	} else if r.Err == nil {
+		r.Err = &TierError{Tier: x.From, Err: err}
+	}
+	if r.fetches--; r.fetches > 0 {
+		return
 	}
 	r.Phase = Ready
 	if r.over { // cancelled meanwhile: no other call ends it

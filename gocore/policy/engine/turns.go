@@ -119,7 +119,7 @@ func (e *Engine) prefetchUntil(now int64, mine *turn, t int, next turn) (more bo
 				return false
 			}
 		}
-		if rec := h.Get(k); rec != nil && rec.seq == seq && rec.captured && !e.ahead(now, h, rec, t) {
+		if rec := h.Get(k); rec != nil && rec.seq == seq && rec.Captured() && !e.ahead(now, h, rec, t) {
 			h.stopped = true
 			return false
 		}

@@ -1,11 +1,17 @@
 package engine
 
-import "velocpy/gocore/model"
+import (
+	"slices"
+
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/fragment"
+)
 
 // Verification is a copy in a record's fastest tier whose checksum the caller verifies ahead of a lease. The lease would otherwise have to read all bytes
 // before it is granted. While the verification is under way the copy stays where it is.
 type Verification struct {
 	Rec  *Record
+	Obj  *Object
 	Tier int
 }
 
@@ -23,15 +29,15 @@ func (h *History) verificationReach() int64 {
 
 // noteLease records a restore. Copies are verified ahead of leases; a restore that copies out verifies on the way.
 func (e *Engine) noteLease(h *History, r *Restore) {
-	if h.verifies = !r.options.Into && e.verifiesSize(r.Rec); h.verifies {
+	if h.verifies = !r.options.Into && e.verifiesSize(r.Rec.Size); h.verifies {
 		h.verifySize = r.Rec.Size
 		e.queueVerification(h)
 	}
 }
 
-// verifiesSize tells whether a record is large enough to be verified ahead.
-func (e *Engine) verifiesSize(rec *Record) bool {
-	return e.cfg.VerifyFrom > 0 && rec.Size >= e.cfg.VerifyFrom
+// verifiesSize tells whether so many bytes are large enough to be verified ahead.
+func (e *Engine) verifiesSize(bytes int64) bool {
+	return e.cfg.VerifyFrom > 0 && bytes >= e.cfg.VerifyFrom
 }
 
 // queueVerification puts the history on the list of those whose next restores may find unverified copies.
@@ -71,19 +77,19 @@ func (h *History) needsVerification() (some bool) {
 func (e *Engine) BeginVerification(now int64) (p Verification, some bool) {
 	for ; len(e.toVerify) > 0; e.dequeueVerification() {
 		h := e.toVerify[0]
-		if rec := e.nextUnverified(h); rec != nil {
+		if rec, o := e.nextUnverified(h); o != nil {
 			e.toVerify = append(append(e.toVerify[:0], e.toVerify[1:]...), h)
-			return e.beginVerification(now, rec), true
+			return e.beginVerification(now, rec, o), true
 		}
 	}
 	return p, false
 }
 
-// nextUnverified is the next record within reach that has a copy to verify, or nil. If the latest verification ended too late, the next lease verifies its own
+// nextUnverified is the next copy within reach that is to be verified, or nil. If the latest verification ended too late, the next lease verifies its own
 // bytes; the one behind it then has time.
-func (e *Engine) nextUnverified(h *History) (next *Record) {
+func (e *Engine) nextUnverified(h *History) (of *Record, next *Object) {
 	if !h.verifies {
-		return nil
+		return nil, nil
 	}
 	head := h.order.Head()
 	if h.verifiedTo = max(h.verifiedTo, head); h.overtaken {
@@ -93,48 +99,52 @@ func (e *Engine) nextUnverified(h *History) (next *Record) {
 		if next != nil || seq-head >= h.verificationReach() {
 			return false
 		}
-		h.verifiedTo = seq + 1
-		if rec := h.records.get(k); rec != nil && e.isVerifiable(rec) {
-			next = rec
+		if rec := h.records.get(k); rec != nil {
+			if i := slices.IndexFunc(rec.Objects(), func(o *Object) bool { return e.isVerifiable(o, rec.Top()) }); i >= 0 {
+				of, next = rec, rec.Objects()[i]
+				if i < len(rec.Objects())-1 {
+					return false
+				}
+			}
 		}
+		h.verifiedTo = seq + 1
 		return true
 	})
-	return next
+	return of, next
 }
 
-// isVerifiable tells whether rec has an unverified copy that no restore reads yet, in the tier that would be leased from. A load verifies the bytes that
+// isVerifiable tells whether o has an unverified copy that no restore reads yet, in the tier that would be leased from. A load verifies the bytes that
 // it brings.
-func (e *Engine) isVerifiable(rec *Record) bool {
-	t := rec.Top()
-	if !rec.captured || !e.verifiesSize(rec) || e.tiers[t].Device || e.tiers[t].Remote || !e.Complete(rec, t) || rec.loadRuns != 0 {
+func (e *Engine) isVerifiable(o *Object, t int) bool {
+	if !o.captured || !e.verifiesSize(o.Bytes(t)) || e.tiers[t].Device || e.tiers[t].Remote || !e.complete(o, t) || o.loadRuns != 0 {
 		return false
 	}
-	f := e.Fragment(rec, t)
-	return !f.Verified && !rec.verifying && f.Pins == 0
+	f := e.row(o, t)
+	return !f.Verified && !o.verifying && f.Pins == 0
 }
 
-func (e *Engine) beginVerification(now int64, rec *Record) Verification {
-	p := Verification{Rec: rec, Tier: rec.Top()}
-	rec.verifying = true
-	e.Fragment(rec, p.Tier).Transfers++
+func (e *Engine) beginVerification(now int64, rec *Record, o *Object) Verification {
+	p := Verification{Rec: rec, Obj: o, Tier: rec.Top()}
+	o.verifying = true
+	e.row(o, p.Tier).Transfers++
 	e.verifying++
 	e.tiers[p.Tier].verifying++
-	e.updateCopy(now, rec, p.Tier)
+	e.updateCopy(now, o, p.Tier)
 	return p
 }
 
 // EndVerification reports the result of a verification. Wrong bytes are left for the restore to find, which knows the other copies.
 func (e *Engine) EndVerification(now int64, p Verification, right bool) {
-	f := e.Fragment(p.Rec, p.Tier)
+	f := e.row(p.Obj, p.Tier)
 	p.Rec.Hist.overtaken = f.Pins > 0
 	e.verifying--
 	e.tiers[p.Tier].verifying--
 	f.Transfers--
 	//mutation:damage-verified-ahead
 	//mutation:changed-during-verification
-	f.Verified = f.Verified || right && p.Rec.verifying
-	p.Rec.verifying = false
-	e.updateCopy(now, p.Rec, p.Tier)
+	f.Verified = f.Verified || right && p.Obj.verifying
+	p.Obj.verifying = false
+	e.updateCopy(now, p.Obj, p.Tier)
 	// Also if a restore holds the copy now: flushes that waited for it look for another one.
 	e.roomAppeared(p.Tier)
 	e.makeProgress(now)
@@ -143,7 +153,7 @@ func (e *Engine) EndVerification(now int64, p Verification, right bool) {
 // IsObsolete tells whether a verification has become useless: a restore verifies the bytes itself, the record is gone, or a claim waits for room in the tier.
 func (e *Engine) IsObsolete(p Verification) bool {
 	t := e.tiers[p.Tier]
-	if p.Rec.gone || e.Fragment(p.Rec, p.Tier).Pins > 0 || t.claims.len() > 0 {
+	if p.Obj.gone || e.row(p.Obj, p.Tier).Pins > 0 || t.claims.len() > 0 {
 		return true
 	}
 	for _, l := range e.links {
@@ -156,5 +166,9 @@ func (e *Engine) IsObsolete(p Verification) bool {
 
 // MarkUnverified revokes that the bytes of a copy are verified, or are being verified.
 func (e *Engine) MarkUnverified(rec *Record, t int) {
-	e.Fragment(rec, t).Verified, rec.verifying = false, false
+	for _, o := range rec.Objects() {
+		if o.copies[t] != fragment.None {
+			e.row(o, t).Verified, o.verifying = false, false
+		}
+	}
 }

@@ -17,11 +17,11 @@ func (w *world) prove() bool {
 		}
 		return false
 	}
-	f := w.e.Fragment(p.Rec, p.Tier)
-	if f.Verified || f.Pins > 0 || p.Rec.gone || p.Tier != p.Rec.Top() || !w.e.IsMemory(p.Tier) || w.cfg.VerifyFrom == 0 || p.Rec.Size < w.cfg.VerifyFrom {
+	f := w.e.row(p.Obj, p.Tier)
+	if f.Verified || f.Pins > 0 || p.Obj.gone || p.Tier != p.Rec.Top() || !w.e.IsMemory(p.Tier) || w.cfg.VerifyFrom == 0 || p.Obj.Bytes(p.Tier) < w.cfg.VerifyFrom {
 		w.fatalf("a proof of %v in tier %d: %+v", p.Rec.Key, p.Tier, f)
 	}
-	w.read("proof", p.Tier, f.Offset, p.Rec)
+	w.read("proof", p.Tier, f.Offset, p.Obj)
 	w.proofs = append(w.proofs, p)
 	return true
 }
@@ -30,12 +30,12 @@ func (w *world) prove() bool {
 func (w *world) proved(i int, right bool) {
 	p := w.proofs[i]
 	w.proofs = append(w.proofs[:i], w.proofs[i+1:]...)
-	f := w.e.Fragment(p.Rec, p.Tier)
-	w.read("end of a proof", p.Tier, f.Offset, p.Rec)
-	want := f.Verified || right && p.Rec.verifying
-	gone := p.Rec.gone
+	f := w.e.row(p.Obj, p.Tier)
+	w.read("end of a proof", p.Tier, f.Offset, p.Obj)
+	want := f.Verified || right && p.Obj.verifying
+	gone := p.Obj.gone
 	w.e.EndVerification(w.now, p, right)
-	if !gone && w.e.Complete(p.Rec, p.Tier) && w.e.Fragment(p.Rec, p.Tier).Verified != want {
+	if !gone && w.e.complete(p.Obj, p.Tier) && w.e.row(p.Obj, p.Tier).Verified != want {
 		w.fatalf("%v in tier %d: proved %v", p.Rec.Key, p.Tier, !want)
 	}
 }
@@ -43,7 +43,7 @@ func (w *world) proved(i int, right bool) {
 // doubt revokes the result of a proof under way.
 func (w *world) doubt(p Verification) {
 	w.e.MarkUnverified(p.Rec, p.Tier)
-	if w.e.Fragment(p.Rec, p.Tier).Verified {
+	if w.e.row(p.Obj, p.Tier).Verified {
 		w.fatalf("%v is in doubt, and verified", p.Rec.Key)
 	}
 }

@@ -1,6 +1,10 @@
 package engine
 
-import "velocpy/gocore/base/quantity"
+import (
+	"cmp"
+
+	"velocpy/gocore/base/quantity"
+)
 
 // Wait ends when one or several versions are captured (Tier 0) or durable in a tier. A version is durable in a tier when that tier or one below it
 // has all bytes.
@@ -47,13 +51,15 @@ func (e *Engine) CancelWait(w *Wait) {
 
 // want asks for the flushes of rec down to tier t, and retries those that failed.
 func (e *Engine) want(now int64, rec *Record, t int) {
-	rec.wants |= 1 << t
-	for k, l := range e.links[:t] {
-		if e.Complete(rec, k) && e.lower(rec, k) < 0 {
-			if l.refuses(e, rec) {
-				l.retryRefused(e.tiers[l.lower].need(rec))
+	for _, o := range rec.Objects() {
+		o.wants |= 1 << t
+		for k, l := range e.links[:t] {
+			if e.complete(o, k) && e.lower(o, k) < 0 {
+				if l.refuses(e, o) {
+					l.retryRefused(e.tiers[l.lower].need(o))
+				}
+				e.queueFlush(now, k, o, true)
 			}
-			e.queueFlush(now, k, rec, true)
 		}
 	}
 }
@@ -61,9 +67,9 @@ func (e *Engine) want(now int64, rec *Record, t int) {
 // reached tells whether rec is captured and, for a tier below the fastest, whether tier t or a lower one has its bytes.
 func (e *Engine) reached(rec *Record, t int) bool {
 	if t <= rec.Top() {
-		return rec.captured
+		return rec.Captured()
 	}
-	return e.lower(rec, t-1) >= 0
+	return e.below(rec, t-1)
 }
 
 // Durable is the set of tiers (bit t) that have all bytes of rec, themselves or in a tier below.
@@ -114,19 +120,29 @@ func (e *Engine) settled(rec *Record, w *Wait) (done bool, err error) {
 	switch {
 	case e.reached(rec, w.Tier):
 		return true, nil
-	case rec.failed != nil && (rec.gone || rec.stuckOn != 0):
-		return true, rec.failed
 	case rec.gone && w.single:
-		return true, ErrDropped
-	case rec.gone:
-		return true, nil
+		return true, cmp.Or(e.failure(rec), ErrDropped)
+	case rec.gone || e.failure(rec) != nil:
+		return true, e.failure(rec)
 	}
-	for k, l := range e.links {
-		if k < w.Tier && (l.refuses(e, rec) || !e.tiers[l.lower].fits(rec)) && e.Complete(rec, k) && e.lower(rec, k) < 0 {
-			return true, full(l.lower, "the flush of the checkpoint wants %s", quantity.Exact(rec.Size))
+	for _, o := range rec.Objects() {
+		for k, l := range e.links {
+			if k < w.Tier && (l.refuses(e, o) || !e.tiers[l.lower].fits(o)) && e.complete(o, k) && e.lower(o, k) < 0 {
+				return true, full(l.lower, "the flush of the checkpoint wants %s", quantity.Exact(o.Bytes(l.lower)))
+			}
 		}
 	}
 	return false, nil
+}
+
+// failure is why an object of rec failed, unless a flush of it is going to be tried again.
+func (e *Engine) failure(rec *Record) error {
+	for _, o := range rec.Objects() {
+		if err := o.failed(); err != nil && (rec.gone || o.stuckOn != 0) {
+			return err
+		}
+	}
+	return nil
 }
 
 // Lost is why a version that was acknowledged before its bytes were taken (copy=False) could not be captured. Nil if it was captured, or if too many

@@ -76,7 +76,7 @@ func (e *Engine) find(now int64, w Want) *Transfer {
 		return e.nextDemanded(w.Link)
 	}
 	for x := e.passing[w.Direction].next(w.Link); x != nil; x = e.passing[w.Direction].next(w.Link) {
-		if x.Kind != Spill || !x.Rec.gone {
+		if x.Kind != Spill || !x.Obj.gone {
 			return x
 		}
 		e.spilled(now, x, ErrDropped) // the version is not needed any more

@@ -31,6 +31,7 @@ type world struct {
 	waits     []*waited
 	flights   []*Transfer
 	proofs    []Verification
+	parts     map[*Record][]*Object // what every checkpoint consists of
 	forgotten map[*Record]int
 	gone      map[*Record]bool // seen gone: no flush of them may start any more
 	born      []*Record
@@ -48,8 +49,8 @@ type taken struct {
 
 type given struct {
 	*Restore
-	content int // the content that it must deliver
-	fetched int // the content that a fetch delivered; 0: nothing yet
+	content int             // the content that it must deliver
+	fetched map[*Object]int // the contents that fetches delivered
 	phase   Phase
 	handed  bool
 	spoiled bool // the bytes that it was given before a load ended are not what was captured
@@ -82,7 +83,7 @@ func newWorld(t *rapid.T, cfg Config) *world {
 
 // plainWorld is a world without an engine, and without a catalog.
 func plainWorld(t *rapid.T, cfg Config) *world {
-	return &world{t: t, cfg: cfg, forgotten: map[*Record]int{}, gone: map[*Record]bool{}, woken: map[any]bool{}}
+	return &world{t: t, cfg: cfg, parts: map[*Record][]*Object{}, forgotten: map[*Record]int{}, gone: map[*Record]bool{}, woken: map[any]bool{}}
 }
 
 // start makes the engine, and tiers of unknown bytes.
@@ -107,6 +108,7 @@ func (w *world) start() {
 		w.truth = append(w.truth, map[model.Key]*Record{})
 		w.droppable = append(w.droppable, map[model.Key]bool{})
 	}
+	w.truth = append(w.truth, map[model.Key]*Record{}) // of objects without a checkpoint
 }
 
 // someDurable makes the last tier durable, and perhaps the remote ones above it.
@@ -186,25 +188,63 @@ func (w *world) traced(ev Event) {
 	}
 }
 
-// write sets every byte of a slot to a content number.
-func (w *world) write(t int, off int64, r *Record, number int) {
-	if off%max(r.Align, 1) != 0 {
-		w.fatalf("a slot at %d, wanted aligned to %d", off, r.Align)
+// in is how a content number reads in a form. Raw bytes are the number itself, and garbage is garbage in every form.
+func in(f Form, number int) int {
+	if number < 0 {
+		return number
 	}
-	for i := off; i < off+r.Size; i++ {
-		w.bytes[t][i] = number
+	return number + int(f)*1e6
+}
+
+// write sets every byte of a slot to a content number in the form of its tier.
+func (w *world) write(t int, off int64, o *Object, number int) {
+	if off%max(o.home.Align, 1) != 0 {
+		w.fatalf("a slot at %d, wanted aligned to %d", off, o.home.Align)
+	}
+	for i := off; i < off+o.Bytes(t); i++ {
+		w.bytes[t][i] = in(o.Form(t), number)
 	}
 }
 
-// read checks that every byte of a slot is the record's.
-func (w *world) read(why string, t int, off int64, r *Record) int {
-	number := contentOf(r)
-	for i := off; i < off+r.Size; i++ {
-		if w.bytes[t][i] != number {
-			w.fatalf("%s: tier %d, byte %d of %v: content %d, must be %d", why, t, i-off, r.Key, w.bytes[t][i], number)
+// read checks that every byte of a slot is the object's, in the form of its tier.
+func (w *world) read(why string, t int, off int64, o *Object) int {
+	number := contentOf(o.home)
+	for i := off; i < off+o.Bytes(t); i++ {
+		if w.bytes[t][i] != in(o.Form(t), number) {
+			w.fatalf("%s: tier %d, byte %d of %v: content %d, must be %d", why, t, i-off, name(o), w.bytes[t][i], in(o.Form(t), number))
 		}
 	}
 	return number
+}
+
+// someShape draws how a checkpoint is kept: raw down to some tier, then encoded, then as a difference.
+func (w *world) someShape(t *rapid.T, size int64) *Shape {
+	if rapid.IntRange(0, 2).Draw(t, "shaped") > 0 {
+		return nil
+	}
+	s := &Shape{}
+	form, bytes := Raw, max(size, 1)
+	for i := range w.e.tiers {
+		if rapid.IntRange(0, 2).Draw(t, "other form") == 0 && form < Difference && !w.catalogued(i) && (i == 0 || !w.cfg.Tiers[i].Private) {
+			form, bytes = form+1, rapid.Int64Range(1, size+2).Draw(t, "bound")
+		}
+		s.Forms[i], s.Sizes[i], s.Stages[i] = form, bytes, rapid.SampledFrom([]Side{UpperSide, LowerSide}).Draw(t, "side")
+		if w.catalogued(i) {
+			s.Forms[i] = Raw
+		}
+	}
+	return s
+}
+
+// exactly draws how many bytes a stage writes into the room that is reserved for them. An encoder does the same every time.
+func (w *world) exactly(o *Object, t int) int64 {
+	if o.Form(t) == Raw {
+		return 0
+	}
+	if o.more.shape.known&(1<<t) != 0 {
+		return o.Bytes(t)
+	}
+	return rapid.Int64Range(0, o.Bytes(t)).Draw(w.t, "exact")
 }
 
 func (w *world) capture(t *rapid.T) {
@@ -227,10 +267,17 @@ func (w *world) capture(t *rapid.T) {
 	w.content++
 	body := content(w.content)
 	old, row := w.truth[hi][k], w.cat.findable(hi, k)
+	o.Shape = w.someShape(t, size)
+	if o.Needs = w.someNeeds(t); o.Needs != nil {
+		o.Top = int(o.Needs[0].top)
+	}
 	c, err := w.e.BeginCapture(w.now, w.hists[hi], k, size, rapid.SampledFrom([]int64{1, 1, 2, 4}).Draw(t, "align"), body, o)
 	if err != nil {
 		for _, tr := range w.e.tiers {
-			if g := max(tr.Grain, 1); (tr.index == o.Top || !tr.Private && tr.index > o.Top) && (max(size, 1)+g-1)/g*g <= tr.Capacity {
+			if tr.listed && o.Needs != nil {
+				continue
+			}
+			if g := max(tr.Grain, 1); (tr.index == o.Top || !tr.Private && tr.index > o.Top) && (bytesIn(o.Shape, tr.index, size)+g-1)/g*g <= tr.Capacity {
 				w.fatalf("%d bytes refused for ever, tier %d has %d: %v", size, tr.index, tr.Capacity, err)
 			}
 		}
@@ -238,6 +285,7 @@ func (w *world) capture(t *rapid.T) {
 	}
 	c.Notify = c
 	w.born = append(w.born, c.Rec)
+	w.parts[c.Rec] = append(slices.Clip(o.Needs), &c.Rec.own)
 	w.cat.numbered(c.Rec)
 	if c.Phase == Waiting { // checked when it happens: the same call may make room afterwards
 		denied := c.claim.denied
@@ -247,13 +295,15 @@ func (w *world) capture(t *rapid.T) {
 		}
 	}
 	if c.Phase == Ended {
-		w.refused(c.Tier, c.Rec, c.Err)
+		if o.Needs == nil { // otherwise its end may have freed what it needed, which has let others go on
+			w.refused(c.Tier, c.Rec, c.Err)
+		}
 		w.denied("capture", c.Rec, c.Err)
 		if now := w.hists[hi].Get(k); row != nil && old == nil {
 			if now == nil || now != row.owner {
 				w.fatalf("a capture that was refused at once changed what %v is in the catalog", k)
 			}
-		} else if now != old && (old == nil || old.captured) { // otherwise the same call may have refused the old one
+		} else if now != old && (old == nil || old.own.captured) { // otherwise the same call may have refused the old one
 			w.fatalf("a capture that was refused at once changed what %v is", k)
 		}
 		return
@@ -264,10 +314,19 @@ func (w *world) capture(t *rapid.T) {
 	w.captures = append(w.captures, &taken{Capture: c, content: w.content, phase: c.Phase, patient: o.Patient})
 }
 
+// bytesIn is how much room a checkpoint of so many raw bytes asks for in tier t.
+func bytesIn(s *Shape, t int, size int64) int64 {
+	if s == nil || s.Forms[t] == Raw {
+		return max(size, 1)
+	}
+	return max(s.Sizes[t], 1)
+}
+
 // endCapture ends a caller's copy into the cache.
 func (w *world) endCapture(c *taken, ok bool) {
 	if ok {
-		w.write(c.Tier, w.e.Fragment(c.Rec, c.Tier).Offset, c.Rec, c.content)
+		c.Wrote(w.exactly(&c.Rec.own, c.Tier))
+		w.write(c.Tier, w.e.row(&c.Rec.own, c.Tier).Offset, &c.Rec.own, c.content)
 	}
 	w.e.EndCapture(w.now, c.Capture, ok)
 	c.phase = Ended
@@ -282,7 +341,7 @@ func (w *world) index(h *History) int {
 			return i
 		}
 	}
-	return -1
+	return len(w.hists)
 }
 
 func (w *world) cancelCapture(c *taken) {
@@ -371,14 +430,17 @@ func (w *world) look(g *given) {
 	if g.spoiled {
 		return
 	}
-	if g.Direct {
-		if g.fetched != g.content {
-			w.fatalf("fetched %d, must be %d", g.fetched, g.content)
-		}
-		return
+	if contentOf(g.Rec) != g.content || !slices.Equal(g.Rec.Objects(), w.of(g.Rec)) {
+		w.fatalf("%v is not what it was any more", g.Rec.Key)
 	}
-	if got := w.read("restore", g.Tier, w.e.Fragment(g.Rec, g.Tier).Offset, g.Rec); got != g.content {
-		w.fatalf("restored %d, must be %d", got, g.content)
+	for _, o := range w.of(g.Rec) {
+		if g.Direct {
+			if want := contentOf(o.home); g.fetched[o] != want {
+				w.fatalf("fetched %d, must be %d", g.fetched[o], want)
+			}
+			continue
+		}
+		w.read("restore", g.Tier, w.e.row(o, g.Tier).Offset, o)
 	}
 }
 
@@ -480,7 +542,7 @@ func (w *world) took(d Direction, x *Transfer) bool {
 	if (x.Kind == Flush || x.Kind == Spill) != (d == Down) {
 		w.fatalf("a transfer of kind %d goes in direction %d", x.Kind, d)
 	}
-	if (x.Kind == Flush || x.Kind == Spill) && w.gone[x.Rec] {
+	if (x.Kind == Flush || x.Kind == Spill) && (w.gone[x.Rec] || x.Obj.gone) {
 		w.fatalf("%v is gone, and a transfer of it down begins", x.Rec.Key)
 	}
 	w.flights = append(w.flights, x)
@@ -489,23 +551,25 @@ func (w *world) took(d Direction, x *Transfer) bool {
 
 // queue reports all copies of a load as queued, so that its bytes count as present: in this world they are.
 func (w *world) queue(x *Transfer) {
-	counts := !x.Rec.gone && x.To == x.Rec.Top()
+	counts := !x.Obj.gone && x.To == x.Rec.Top()
 	if counts {
-		w.write(x.To, x.ToOff, x.Rec, w.read("load", x.From, x.FromOff, x.Rec))
+		w.write(x.To, x.ToOff, x.Obj, w.read("load", x.From, x.FromOff, x.Obj))
 	}
 	w.e.Queued(w.now, x)
 	if x.Early != counts {
 		w.fatalf("%v is gone: %v; queued for tier %d: %v", x.Rec.Key, x.Rec.gone, x.To, x.Early)
 	}
-	if counts && len(w.e.waiting[x.Rec]) > 0 {
-		w.fatalf("restores still wait for %v, which has been queued", x.Rec.Key)
+	for _, r := range x.Obj.Refs() {
+		if counts && len(w.e.waiting[r]) > 0 && w.e.Complete(r, x.To) {
+			w.fatalf("restores still wait for %v, which has been queued", r.Key)
+		}
 	}
 }
 
 // spoil records the restores that were given the bytes of a load that fails in the end.
 func (w *world) spoil(x *Transfer) {
 	for _, g := range w.restores {
-		if g.Rec == x.Rec && g.Phase == Ready && !g.Direct && g.Tier == x.To {
+		if slices.Contains(w.of(g.Rec), x.Obj) && g.Phase == Ready && !g.Direct && g.Tier == x.To {
 			g.spoiled = true
 		}
 	}
@@ -522,26 +586,27 @@ func (w *world) done(i int, err error) {
 		w.spoil(x)
 	}
 	if err == nil && x.Early {
-		w.read("queued", x.To, x.ToOff, x.Rec)
+		w.read("queued", x.To, x.ToOff, x.Obj)
 	} else if err == nil {
 		number := 0
 		if x.From >= 0 {
-			number = w.read("transfer", x.From, x.FromOff, x.Rec)
+			number = w.read("transfer", x.From, x.FromOff, x.Obj)
 		}
+		w.staged(x)
 		switch x.Kind {
 		case Flush, Load:
-			w.write(x.To, x.ToOff, x.Rec, number)
+			w.write(x.To, x.ToOff, x.Obj, number)
 		case Spill:
-			w.write(x.To, x.ToOff, x.Rec, contentOf(x.Rec))
+			w.write(x.To, x.ToOff, x.Obj, contentOf(x.Rec))
 		case Fetch:
 			for _, g := range w.restores {
 				if g.Restore == x.Restore {
-					g.fetched = number
+					g.brought(x.Obj, number)
 				}
 			}
 		}
 	} else if x.To >= 0 {
-		w.write(x.To, x.ToOff, x.Rec, -1) // a failing transfer leaves garbage
+		w.write(x.To, x.ToOff, x.Obj, -1) // a failing transfer leaves garbage
 	}
 	after := w.cat.ends(x, err)
 	w.e.Done(w.now, x, err)
@@ -551,6 +616,19 @@ func (w *world) done(i int, err error) {
 		w.unpublished(x.Rec)
 	case x.Kind == Spill && !x.Rec.gone && !x.Capture.early:
 		w.truth[w.index(x.Rec.Hist)][x.Rec.Key] = x.Rec
+	}
+}
+
+// staged checks what a transfer does to the bytes, and draws how many it writes.
+func (w *world) staged(x *Transfer) {
+	if change := x.Obj.Form(x.From) != x.Obj.Form(x.To); change != (x.Stage != Verbatim) {
+		w.fatalf("%v goes from tier %d to tier %d, and the stage is %d", name(x.Obj), x.From, x.To, x.Stage)
+	}
+	if least, most := min(x.Reads(), x.Writes()), max(x.Reads(), x.Writes()); x.Sends() < least || x.Sends() > most || x.Stage == Verbatim && least != most {
+		w.fatalf("%v: a transfer reads %d, sends %d and writes %d", name(x.Obj), x.Reads(), x.Sends(), x.Writes())
+	}
+	if x.To >= 0 && x.Stage != Verbatim {
+		x.Wrote(w.exactly(x.Obj, x.To))
 	}
 }
 
@@ -582,8 +660,8 @@ func (w *world) observe() {
 		told(g.Restore, g.phase, g.Phase)
 		if g.phase == Waiting && g.Phase == Ended {
 			w.denied("restore", g.Rec, g.Err)
-			if at := (*TierError)(nil); errors.As(g.Err, &at) && errors.Is(at, syscall.EIO) && !g.Rec.gone && w.e.Fastest(g.Rec) < at.Tier {
-				w.fatalf("the restore of %v fails, as tier %d does, and tier %d has the bytes%s", g.Rec.Key, at.Tier, w.e.Fastest(g.Rec), w.state())
+			if at := (*TierError)(nil); errors.As(g.Err, &at) && errors.Is(at, syscall.EIO) && !g.Rec.gone && !w.below(g.Rec, at.Tier) {
+				w.fatalf("the restore of %v fails, as tier %d does, and tiers above have the bytes%s", g.Rec.Key, at.Tier, w.state())
 			}
 		}
 		if g.phase = g.Phase; g.phase != Ended && !g.over {
@@ -616,7 +694,7 @@ func (w *world) observe() {
 func (w *world) yielded() {
 	for _, c := range w.captures {
 		i := w.index(c.Rec.Hist)
-		if old := w.truth[i][c.Rec.Key]; old != nil && old.gone && c.Rec.copies[c.Tier] != fragment.None {
+		if old := w.truth[i][c.Rec.Key]; old != nil && old.gone && c.Rec.own.copies[c.Tier] != fragment.None {
 			delete(w.truth[i], c.Rec.Key)
 		}
 	}
@@ -624,7 +702,7 @@ func (w *world) yielded() {
 
 // refused checks that a tier reported full is full.
 func (w *world) refused(t int, r *Record, err error) {
-	if !errors.Is(err, ErrFull) || !w.e.tiers[t].fits(r) { // a shrunk tier may have become too small
+	if !errors.Is(err, ErrFull) || !w.e.tiers[t].fits(&r.own) { // a shrunk tier may have become too small
 		return
 	}
 	if w.cat != nil && len(w.cat.drops) > 0 {
@@ -654,9 +732,12 @@ func (w *world) denied(what string, r *Record, err error) {
 	}
 }
 
+// name is what messages call an object.
+func name(o *Object) string { return o.home.Hist.Name + "/" + o.home.Key.String() }
+
 // movable tells how room in tier t could be made, or "".
 func (w *world) movable(t int, r *Record) string {
-	if w.windowIn(t, r, func(f *fragment.Fragment[*Record]) bool {
+	if w.windowIn(t, &r.own, func(f *fragment.Fragment[*Object]) bool {
 		c := f.Owner
 		return f.Class == fragment.Gap || f.Class == fragment.Free || (f.Class == fragment.Promised && w.e.lower(c, t) >= 0)
 	}) {
@@ -667,11 +748,11 @@ func (w *world) movable(t int, r *Record) string {
 		return "" // between memories, waiting loads may keep others from being flushed
 	}
 	can := false
-	w.e.links[t].dirty.each(func(d *Record) {
-		flushable := w.windowIn(below, d, func(f *fragment.Fragment[*Record]) bool {
+	w.e.links[t].dirty.each(func(d *Object) {
+		flushable := w.windowIn(below, d, func(f *fragment.Fragment[*Object]) bool {
 			return f.Class == fragment.Gap
 		})
-		if flushable && w.windowIn(t, r, func(f *fragment.Fragment[*Record]) bool {
+		if flushable && w.windowIn(t, &r.own, func(f *fragment.Fragment[*Object]) bool {
 			return f.Class == fragment.Gap || f.Class == fragment.Free || f.Owner == d
 		}) {
 			can = true
@@ -683,13 +764,13 @@ func (w *world) movable(t int, r *Record) string {
 	return ""
 }
 
-// windowIn tells whether the fragments of tier t that may be evicted include room for r.
-func (w *world) windowIn(t int, r *Record, may func(*fragment.Fragment[*Record]) bool) bool {
-	return w.window(t, w.e.tiers[t].need(r), may)
+// windowIn tells whether the fragments of tier t that may be evicted include room for o.
+func (w *world) windowIn(t int, o *Object, may func(*fragment.Fragment[*Object]) bool) bool {
+	return w.window(t, w.e.tiers[t].need(o), may)
 }
 
 // window tells whether the fragments of tier t that may be evicted include so much room.
-func (w *world) window(t int, n need, may func(*fragment.Fragment[*Record]) bool) bool {
+func (w *world) window(t int, n need, may func(*fragment.Fragment[*Object]) bool) bool {
 	tr, at := w.e.tiers[t], int64(-1)
 	for id := tr.table.First(); id != fragment.None; id = tr.table.Next(id) {
 		f := tr.table.At(id)
@@ -708,4 +789,12 @@ func (w *world) window(t int, n need, may func(*fragment.Fragment[*Record]) bool
 		}
 	}
 	return false
+}
+
+// brought records what a fetch has delivered.
+func (g *given) brought(o *Object, number int) {
+	if g.fetched == nil {
+		g.fetched = map[*Object]int{}
+	}
+	g.fetched[o] = number
 }

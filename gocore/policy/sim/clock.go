@@ -80,6 +80,8 @@ type Machine struct {
 	copies float64      // bytes/s of captures into and copies out of the fastest tier
 	free   [2][][]int64 // by direction, link and worker: end of its transfer
 	fail   func(*engine.Transfer) error
+	encode func(*engine.Transfer) int64
+	sent   []int64 // bytes over each link, in both directions
 }
 
 // NewMachine builds the engine of cfg over the media; copies is the rate of copies to and from the fastest tier.
@@ -88,7 +90,7 @@ func NewMachine(cfg engine.Config, media []Medium, copies float64) *Machine {
 		cfg.Tiers[i].WriteRate, cfg.Tiers[i].ReadRate = media[i].WriteRate, media[i].ReadRate
 		cfg.Workers = max(cfg.Workers, media[i].Workers)
 	}
-	m := &Machine{Engine: engine.New(cfg), media: media, copies: copies}
+	m := &Machine{Engine: engine.New(cfg), media: media, copies: copies, sent: make([]int64, max(len(media), 1))}
 	for d := range m.free {
 		m.free[d] = make([][]int64, max(len(media), 1))
 		for k := range m.free[d] {
@@ -104,6 +106,9 @@ func NewMachine(cfg engine.Config, media []Medium, copies float64) *Machine {
 
 // Fail makes those transfers fail for which f returns an error.
 func (m *Machine) Fail(f func(*engine.Transfer) error) { m.fail = f }
+
+// Encode makes encoders write the bytes that f returns; otherwise they fill the room that is reserved for them.
+func (m *Machine) Encode(f func(*engine.Transfer) int64) { m.encode = f }
 
 // Kick starts the transfers that idle workers can take.
 func (m *Machine) Kick() {
@@ -134,9 +139,13 @@ func (m *Machine) kick(d engine.Direction, link int) (started bool) {
 }
 
 func (m *Machine) start(x *engine.Transfer, d engine.Direction, link, w int) {
-	end := m.now + m.CopyTime(x.Rec.Size)
+	if m.encode != nil && x.Stage == engine.Encoding {
+		x.Wrote(m.encode(x))
+	}
+	m.sent[link] += x.Sends()
+	end := m.now + m.CopyTime(x.Sends())
 	if link < len(m.media) {
-		end = m.now + m.media[link].time(d, x.Rec.Size)
+		end = m.now + m.media[link].time(d, x.Sends())
 	}
 	m.free[d][link][w] = end
 	m.At(end, func() {

@@ -17,9 +17,10 @@ type Shot struct {
 	Tracks   []Track // its histories, instead of these two
 	Compute  int64   // ns in each step, before its calls
 	Hints    Hints
-	Last     bool                      // every restore is the last of its checkpoint
-	WaitDown bool                      // the backward sweep begins when all checkpoints are in the lowest tier
-	captured func(size, blocked int64) // is called after every capture; nil: no call
+	Last     bool                           // every restore is the last of its checkpoint
+	WaitDown bool                           // the backward sweep begins when all checkpoints are in the lowest tier
+	Shape    func(size int64) *engine.Shape // how a checkpoint of so many bytes is kept; nil: raw
+	captured func(size, blocked int64)      // is called after every capture; nil: no call
 }
 
 // Hints is the part of the restore order that the application announces.
@@ -88,7 +89,7 @@ func (p *playing) forward() error {
 	for _, c := range p.shot.captures() {
 		m.Pass(c.wait)
 		size := p.tracks[c.track].Sizes[c.key]
-		blocked, err := m.Capture(p.histories[c.track], c.key, size, engine.CaptureOptions{Top: p.tracks[c.track].Top})
+		blocked, err := m.Capture(p.histories[c.track], c.key, size, engine.CaptureOptions{Top: p.tracks[c.track].Top, Shape: p.shot.shape(size)})
 		if err != nil {
 			return err
 		}
@@ -152,6 +153,13 @@ func (p *playing) count() {
 	r.Distance = float64(distance) / float64(max(r.Restores, 1))
 	lowest := m.Engine.Stats.Tiers[m.Engine.Tiers()-1]
 	r.Written, r.Read = lowest.Written, lowest.Read
+}
+
+func (s *Shot) shape(size int64) *engine.Shape {
+	if s.Shape == nil {
+		return nil
+	}
+	return s.Shape(size)
 }
 
 func (s *Shot) hints(order []Turn) []plan.Hint {

@@ -1,0 +1,215 @@
+package engine
+
+import "velocpy/gocore/policy/fragment"
+
+// Form is how the bytes of an object are written.
+type Form uint8
+
+// The forms. Only Raw means something to the engine: what a caller captures and gets back is raw.
+const (
+	Raw         Form = iota
+	Encoded          // compressed
+	Accumulated      // several checkpoints as one
+	Difference       // against other objects
+	Pack             // small objects behind one another
+	Temporary        // a buffer
+	Index
+)
+
+// Side is an end of a link.
+type Side uint8
+
+// The sides. A stage on the upper side, such as a codec on a device, lets the encoded bytes cross the link in both directions.
+const (
+	UpperSide Side = iota
+	LowerSide
+)
+
+// Shape says how an object is kept in each tier.
+type Shape struct {
+	Forms [MaxTiers]Form
+	// Sizes are bytes; of raw forms they do not count. A size that is not known before the bytes have been encoded is an upper bound, for which room is
+	// reserved. Transfer.Wrote and Capture.Wrote tell the exact one. It is that of all tiers with this form.
+	Sizes [MaxTiers]int64
+	// Stages says at which side of the link below each tier the bytes are encoded on their way down, and decoded on their way up.
+	Stages [MaxTiers]Side
+}
+
+// Stage is what happens to the bytes of a transfer between its source and its sink.
+type Stage uint8
+
+// The stages.
+const (
+	Verbatim Stage = iota // both have the same form
+	Encoding              // on the way down
+	Decoding              // on the way up
+)
+
+// shaped is a shape of which some sizes have become known.
+type shaped struct {
+	Shape
+	known uint8 // bit t: the size in tier t is exact
+}
+
+// caller stands for the memory of a caller, where all bytes are raw.
+const caller = -1
+
+// Form is the form of the object in tier t.
+func (o *Object) Form(t int) Form {
+	if o.more == nil || o.more.shape == nil || t == caller {
+		return Raw
+	}
+	return o.more.shape.Forms[t]
+}
+
+// Bytes is how many bytes the object has in tier t, or will have at the most.
+func (o *Object) Bytes(t int) int64 {
+	if o.more == nil || o.more.shape == nil || t == caller {
+		return o.home.Size
+	}
+	return o.more.shape.Sizes[t]
+}
+
+// reform gives an object its shape before anything of it is placed.
+func (o *Object) reform(s *Shape) {
+	if s == nil {
+		return
+	}
+	own := &shaped{Shape: *s}
+	for t := range own.Sizes {
+		if own.Sizes[t] = max(own.Sizes[t], 1); own.Forms[t] == Raw {
+			own.Sizes[t] = o.home.Size
+			own.known |= 1 << t
+		}
+	}
+	o.extra().shape = own
+}
+
+// settle records that the form of tier t has exactly n bytes there, and gives back the rest of the room that was reserved for it. n is 0 if all of the
+// room is used.
+func (e *Engine) settle(o *Object, t int, n int64) {
+	if o.Form(t) == Raw {
+		return
+	}
+	s := o.more.shape
+	if n > s.Sizes[t] {
+		panic("engine: an object was written behind the end of its room")
+	}
+	if n == 0 {
+		n = s.Sizes[t]
+	}
+	for u := range s.Forms {
+		if s.Forms[u] == s.Forms[t] {
+			s.Sizes[u] = n
+			s.known |= 1 << u
+		}
+	}
+	e.trim(o, t)
+}
+
+// trim gives back the end of the room of o's copy in tier t that its bytes do not reach.
+func (e *Engine) trim(o *Object, t int) {
+	tr, id := e.tiers[t], o.copies[t]
+	f, needs := tr.table.At(id), tr.extent(o)
+	if f.Size <= needs {
+		return
+	}
+	end, pinned := f.Offset+needs, f.Pins > 0
+	_, rest := tr.table.Cut(id, f.Offset, needs)
+	f = tr.table.At(rest)
+	n := tr.within(f)
+	tr.bytes[f.Class] -= n
+	tr.bytes[fragment.Gap] += n
+	if pinned {
+		tr.pinned -= f.Size
+	}
+	e.tellRoom(t, end, f.Size, false)
+	e.emptied(t, tr.table.Free(rest), end, n)
+}
+
+// sent is how many bytes of o cross the link between an upper tier, or the memory of a caller, and a lower one.
+func (o *Object) sent(upper, lower int) int64 {
+	if o.more == nil || o.Form(upper) == o.Form(lower) || o.side(upper) == LowerSide {
+		return o.Bytes(upper)
+	}
+	return o.Bytes(lower)
+}
+
+// side is where o changes its form on the link below an upper tier. Bytes between a caller and a lower tier pass the link below the fastest tier.
+func (o *Object) side(upper int) Side {
+	if o.more == nil || o.more.shape == nil {
+		return UpperSide
+	}
+	return o.more.shape.Stages[max(upper, int(o.top))]
+}
+
+// willSend predicts how many bytes a flush of o sends over the link. As long as the size of the encoded bytes is not known, the part that the link's
+// flushes have sent lately is the best guess.
+func (l *link) willSend(o *Object) int64 {
+	if o.more == nil {
+		return o.home.Size
+	}
+	return l.willSendShaped(o)
+}
+
+func (l *link) willSendShaped(o *Object) int64 {
+	bytes := o.sent(l.upper, l.lower)
+	if o.more.shape == nil || o.more.shape.known&(1<<l.lower) != 0 || o.side(l.upper) == LowerSide {
+		return bytes
+	}
+	return min(bytes, int64(float64(o.Bytes(l.upper))*l.sends))
+}
+
+// parts are moving averages, over the flushes of a link, of what they send and write for each byte that they read. All are 1 for raw objects.
+type parts struct{ sends, writes float64 }
+
+func (p *parts) flushed(x *Transfer) {
+	const weight = 0.2
+	read := float64(x.Reads())
+	p.sends += weight * (float64(x.sent)/read - p.sends)
+	p.writes += weight * (float64(x.Writes())/read - p.writes)
+}
+
+// drain is the rate (bytes/s) at which bytes of the upper tier leave over the link.
+func (l *link) drain(e *Engine) float64 { return l.down.Rate() * float64(e.cfg.Workers) / l.sends }
+
+// between fills in what a transfer does to the bytes on their way between an upper tier, or the memory of a caller, and a lower one.
+func (x *Transfer) between(upper, lower int) *Transfer {
+	o := x.Obj
+	if x.sent = o.sent(upper, lower); o.more == nil || o.Form(upper) == o.Form(lower) {
+		return x
+	}
+	x.Side = o.side(upper)
+	if x.Stage = Encoding; x.Kind == Load || x.Kind == Fetch {
+		x.Stage = Decoding
+	}
+	return x
+}
+
+// Reads is how many bytes the transfer takes from its source.
+func (x *Transfer) Reads() int64 { return x.Obj.Bytes(x.From) }
+
+// Writes is how many bytes the transfer gives to its sink, or at the most as long as Wrote has not been called.
+func (x *Transfer) Writes() int64 { return x.Obj.Bytes(x.To) }
+
+// Wrote tells, before Done, how many bytes a transfer with a stage has written: not more than Writes.
+func (x *Transfer) Wrote(n int64) { x.wrote = n }
+
+// Sends is how many bytes cross the link. Those of an encoder on the upper side are known after Wrote.
+func (x *Transfer) Sends() int64 {
+	if x.Stage == Encoding && x.Side == UpperSide && x.wrote > 0 {
+		return x.wrote
+	}
+	return x.sent
+}
+
+// settleTransfer counts what a transfer has really written and sent.
+func (e *Engine) settleTransfer(x *Transfer) {
+	if x.Stage != Verbatim {
+		x.sent = x.Sends()
+		e.settle(x.Obj, x.To, x.wrote)
+	}
+}
+
+// Wrote tells, before EndCapture, how many bytes the caller has written into a tier whose form is not raw: not more than Object.Bytes of that tier.
+func (c *Capture) Wrote(n int64) { c.wrote = n }
