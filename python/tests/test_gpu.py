@@ -75,6 +75,55 @@ def test_what_streams_wait_for_is_counted() -> None:
         assert waits["restore_on_device"] < 0.05e9
 
 
+PARTS: list[Any] = [
+    np.s_[3:90, 5:50:3],
+    np.s_[::2],
+    np.s_[:, 7],
+    np.s_[100],
+    np.s_[5:5],
+    np.s_[..., ::4],
+    np.s_[17:18, 1000:],
+    np.s_[...],
+]
+
+
+@pytest.mark.parametrize("away", [False, True], ids=["on the device", "below it"])
+@pytest.mark.parametrize("index", PARTS, ids=str)
+def test_parts(store: velocpy.Store, index: Any, away: bool) -> None:
+    """Parts of a region go to arrays on the device, into a transposed one, and to host memory."""
+    source = noise(127 * 1021, 5).reshape(127, 1021)
+    history = store.history("h")
+    history.checkpoint(0, u=source, v=source[:3])
+    if away:  # fill the device with others, and let the checkpoint leave
+        history.wait("host")
+        for i in range(1, 30):
+            history.checkpoint(i, u=noise(MIB, i))
+    want = source[index]
+    there, back = torch.zeros_like(want), torch.zeros(want.shape, dtype=torch.int32)
+    turned = torch.zeros(want.shape[::-1], dtype=torch.int32, device="cuda").permute(tuple(reversed(range(want.ndim))))
+    for array in (there, turned, back):
+        history.restore(0, into={"u": array}, parts={"u": index})
+        assert torch.equal(array.to("cuda"), want)
+    both = {"u": torch.zeros_like(want), "v": torch.zeros_like(source[:3])}
+    history.restore(0, into=both, parts={"u": index})
+    assert torch.equal(both["u"], want)
+    assert torch.equal(both["v"], source[:3])
+
+
+def test_many_captures_in_one_call(store: velocpy.Store) -> None:
+    """A thousand small tensors, more than the device holds, and in the order of the stream."""
+    history = store.history("h")
+    u = {i: noise(64 + 97 * (i % 500), i) for i in range(1000)}
+    sources = {i: array.clone() for i, array in u.items()}
+    tickets = history.checkpoint_many({i: {"u": array} for i, array in sources.items()})
+    for array in sources.values():
+        array.fill_(-1)  # right behind, in the same stream
+    assert [ticket.key for ticket in tickets] == list(range(1000))
+    for i in reversed(range(1000)):
+        with history.restore(i) as state:
+            assert torch.equal(state["u"], u[i]), i
+
+
 @pytest.mark.parametrize(
     "dtype",
     [
