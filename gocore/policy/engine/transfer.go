@@ -40,6 +40,7 @@ type Transfer struct {
 	handed int64 // when the engine handed it out, or TakeUp was called
 	at     int   // its place in the crossing of its link
 	wrote  int64 // bytes written by a stage; 0: all of the room
+	spent  int64 // ns for which the stage kept the link waiting
 }
 
 // Begun tells that the bytes begin to move only now. Earlier waiting says nothing about the link.
@@ -255,8 +256,7 @@ func (e *Engine) flushed(now int64, x *Transfer, err error) {
 		e.notFlushed(x, err)
 	} else {
 		e.settleTransfer(x)
-		l.flushed(x)
-		l.down.Observe(x.sent, now-x.began)
+		l.observe(now, x)
 		e.Stats.Tiers[x.To].Written += o.Bytes(x.To)
 		e.tiers[x.To].inflow.arrived(now, e.count, o.Bytes(x.To))
 		o.fail(nil)
@@ -319,7 +319,7 @@ func (e *Engine) loaded(now int64, x *Transfer, err error) {
 		return
 	}
 	e.settleTransfer(x)
-	l.up.Observe(x.sent, now-x.began)
+	l.observe(now, x)
 	e.Stats.Tiers[x.From].Read += o.Bytes(x.From)
 	e.traceMove(now, Loaded, o, x.To, now-x.began)
 	if !x.Early {
@@ -384,7 +384,7 @@ func (e *Engine) spilled(now int64, x *Transfer, err error) {
 		e.settleTransfer(x)
 		e.Stats.Tiers[x.To].Written += o.Bytes(x.To)
 		if l := e.crosses(x); l != nil && l.lower == x.To {
-			l.observeStraight(x.sent, now-x.began)
+			l.observe(now, x)
 		}
 		e.captured(now, c)
 	}

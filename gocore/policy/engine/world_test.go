@@ -628,6 +628,7 @@ func (w *world) staged(x *Transfer) {
 		w.fatalf("%v: a transfer reads %d, sends %d and writes %d", name(x.Obj), x.Reads(), x.Sends(), x.Writes())
 	}
 	if x.To >= 0 && x.Stage != Verbatim {
+		x.Spent(rapid.Int64Range(0, w.now-x.began).Draw(w.t, "spent"))
 		x.Wrote(w.exactly(x.Obj, x.To))
 	}
 }

@@ -230,3 +230,26 @@ func TestAnIndexLivesUnderTheSameBudget(t *testing.T) {
 		t.Errorf("%d checkpoints were counted, of %d", m.Engine.Stats.Captures, n)
 	}
 }
+
+// A fast encoder before a slow link lets the application wait less, a slow one before a fast link lets it wait more.
+func TestEncodersPayBeforeSlowLinks(t *testing.T) {
+	blocked := func(link, codec float64, shape func(int64) *engine.Shape) int64 {
+		x := deviceMachine
+		x.media = []Medium{{WriteRate: link, ReadRate: link, Workers: 1, Latency: 20e3}, deviceMachine.media[1]}
+		m := x.build(evict.Score, engine.Lazy)
+		m.codec = codec
+		m.Encode(func(x *engine.Transfer) int64 { return x.Obj.Bytes(0) / 2 })
+		s := Shot{Sizes: uniform(shotLength, 128<<20), Compute: 10e6, Order: Reverse(shotLength), Hints: AllHints, Last: true, Shape: shape}
+		r, err := s.Run(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.CaptureBlocked + r.RestoreBlocked
+	}
+	if raw, encoded := blocked(3e9, 0, nil), blocked(3e9, 50e9, halved(engine.UpperSide)); encoded > raw*6/10 {
+		t.Errorf("50 GB/s before 3 GB/s: blocked for %d ns, and for %d raw", encoded, raw)
+	}
+	if raw, encoded := blocked(25e9, 0, nil), blocked(25e9, 2e9, halved(engine.UpperSide)); encoded < raw {
+		t.Errorf("2 GB/s before 25 GB/s: blocked for %d ns, and for %d raw", encoded, raw)
+	}
+}
