@@ -440,7 +440,8 @@ func (w *world) look(g *given) {
 			}
 			continue
 		}
-		w.read("restore", g.Tier, w.e.row(o, g.Tier).Offset, o)
+		t, off := w.e.Place(g.Restore, slices.Index(w.of(g.Rec), o))
+		w.read("restore", t, off, o)
 	}
 }
 
@@ -539,7 +540,7 @@ func (w *world) took(d Direction, x *Transfer) bool {
 		}
 		return false
 	}
-	if (x.Kind == Flush || x.Kind == Spill) != (d == Down) {
+	if (x.Kind == Flush || x.Kind == Spill || x.Kind == Relocate) != (d == Down) {
 		w.fatalf("a transfer of kind %d goes in direction %d", x.Kind, d)
 	}
 	if (x.Kind == Flush || x.Kind == Spill) && (w.gone[x.Rec] || x.Obj.gone) {
@@ -594,7 +595,7 @@ func (w *world) done(i int, err error) {
 		}
 		w.staged(x)
 		switch x.Kind {
-		case Flush, Load:
+		case Flush, Load, Relocate:
 			w.write(x.To, x.ToOff, x.Obj, number)
 		case Spill:
 			w.write(x.To, x.ToOff, x.Obj, contentOf(x.Rec))
