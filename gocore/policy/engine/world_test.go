@@ -610,7 +610,11 @@ func (w *world) done(i int, err error) {
 		w.write(x.To, x.ToOff, x.Obj, -1) // a failing transfer leaves garbage
 	}
 	after := w.cat.ends(x, err)
+	was := copyOf(w.e, x)
 	w.e.Done(w.now, x, err)
+	if is := copyOf(w.e, x); is.State.HasBytes() && (is.Verified != was.Verified || is.Born != was.Born) {
+		w.fatalf("%v was %+v before it was moved, and is %+v", name(x.Obj), was, is)
+	}
 	after()
 	switch {
 	case x.Kind == Spill && err != nil:
@@ -632,6 +636,14 @@ func (w *world) staged(x *Transfer) {
 		x.Spent(rapid.Int64Range(0, w.now-x.began).Draw(w.t, "spent"))
 		x.Wrote(w.exactly(x.Obj, x.To))
 	}
+}
+
+// copyOf is the row of a relocation's copy.
+func copyOf(e *Engine, x *Transfer) (row fragment.Fragment[*Object]) {
+	if x.Kind == Relocate && x.Obj.copies[x.From] != fragment.None {
+		row = *e.row(x.Obj, x.From)
+	}
+	return row
 }
 
 // observe records the changes of the last call, and checks that the waiting operations were woken.
