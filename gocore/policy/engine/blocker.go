@@ -45,9 +45,9 @@ func (e *Engine) Blocker(c *Capture) Blocker {
 	return ByOther
 }
 
-// pinCopy changes the number of readers that pin o's copy in tier t.
-func (e *Engine) pinCopy(o *Object, t int, readers int32) {
-	f := e.row(o, t)
+// pinCopy changes the number of readers that pin a copy in tier t.
+func (e *Engine) pinCopy(t int, id fragment.ID, readers int32) {
+	f := e.tiers[t].table.At(id)
 	was := f.Pins > 0
 	f.Pins += readers
 	switch now := f.Pins > 0; {

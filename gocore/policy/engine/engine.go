@@ -201,6 +201,7 @@ type link struct {
 	straight     *bandwidth.Estimator // captures that cross it from the caller's memory; nil until one was measured
 	crossing     []*Transfer          // downward, under way
 	parts
+	encode   stages
 	dirty    dirty // complete only in the upper tier, without a queued flush
 	urgent   fifo[*Object]
 	normal   fifo[*Object]
@@ -252,7 +253,7 @@ func (e *Engine) join() {
 		if below < 0 {
 			return // nor has any later tier one
 		}
-		l := &link{upper: i, lower: i + 1 + below, down: bandwidth.New(c.WriteRate), up: bandwidth.New(c.ReadRate), passable: unknown, parts: parts{1, 1}}
+		l := &link{upper: i, lower: i + 1 + below, down: bandwidth.New(c.WriteRate), up: bandwidth.New(c.ReadRate), passable: unknown, parts: parts{sends: 1, writes: 1}}
 		if c.Durable && !e.tiers[l.lower].Durable {
 			panic("engine: " + c.Name + " is durable, and the tier below it is not")
 		}

@@ -48,7 +48,7 @@ func (e *Engine) unqueue(now int64, l *link, o *Object) bool {
 
 // flushTime is the time by which one more flush delays the end of the link's queue.
 func (e *Engine) flushTime(l *link, o *Object) int64 {
-	return l.down.Predict(l.willSend(o)) / int64(e.cfg.Workers)
+	return l.flushTime(o) / int64(e.cfg.Workers)
 }
 
 // flushWanted queues the flush of a fresh copy in the eager mode, or if a caller has asked for it.

@@ -1,6 +1,9 @@
 package engine
 
-import "velocpy/gocore/policy/fragment"
+import (
+	"velocpy/gocore/policy/bandwidth"
+	"velocpy/gocore/policy/fragment"
+)
 
 // Form is how the bytes of an object are written.
 type Form uint8
@@ -160,18 +163,78 @@ func (l *link) willSendShaped(o *Object) int64 {
 	return min(bytes, int64(float64(o.Bytes(l.upper))*l.sends))
 }
 
-// parts are moving averages, over the flushes of a link, of what they send and write for each byte that they read. All are 1 for raw objects.
-type parts struct{ sends, writes float64 }
+// stages are the measured costs of the encoders of a link, by the side at which they run; nil: not measured, and free. No decision predicts how long a load
+// takes, so decoders have none.
+type stages [LowerSide + 1]*bandwidth.Estimator
+
+// observe records that an encoder took ns for so many bytes before they were encoded.
+func (s *stages) observe(at Side, bytes, ns int64) {
+	if s[at] == nil {
+		s[at] = bandwidth.New(float64(bytes) / float64(max(ns, 1)) * 1e9)
+	}
+	s[at].Observe(bytes, ns)
+}
+
+// time predicts how many ns an encoder takes for so many bytes.
+func (s *stages) time(at Side, bytes int64) int64 {
+	if s[at] == nil {
+		return 0
+	}
+	return s[at].Predict(bytes)
+}
+
+// flushTime predicts how many ns a flush of o takes: its way over the link, and its stage.
+func (l *link) flushTime(o *Object) int64 {
+	ns := l.down.Predict(l.willSend(o))
+	if o.more == nil || o.Form(l.upper) == o.Form(l.lower) {
+		return ns
+	}
+	return ns + l.encode.time(o.side(l.upper), o.Bytes(l.upper))
+}
+
+// observe updates the estimates of a link from a transfer that has ended.
+func (l *link) observe(now int64, x *Transfer) {
+	took := now - x.began - x.spent
+	switch x.Kind {
+	case Load:
+		l.up.Observe(x.sent, took)
+	case Spill:
+		l.observeStraight(x.sent, took)
+	default:
+		l.down.Observe(x.sent, took)
+		l.flushed(x)
+	}
+	if x.Stage == Encoding {
+		l.encode.observe(x.Side, x.Reads(), x.spent)
+	}
+}
+
+// straightFor predicts how many ns it takes to bring the bytes of a caller over the link as o.
+func (l *link) straightFor(o *Object) int64 {
+	ns := l.straightTime(o.sent(caller, l.lower))
+	if o.Form(l.lower) != Raw {
+		ns += l.encode.time(o.side(caller), o.Bytes(caller))
+	}
+	return ns
+}
+
+// parts are moving averages, over the flushes of a link, of what they send and write for each byte that they read, and of the ns that their stages take for
+// it: 1, 1 and 0 for raw objects.
+type parts struct{ sends, writes, stalls float64 }
 
 func (p *parts) flushed(x *Transfer) {
 	const weight = 0.2
 	read := float64(x.Reads())
 	p.sends += weight * (float64(x.sent)/read - p.sends)
 	p.writes += weight * (float64(x.Writes())/read - p.writes)
+	p.stalls += weight * (float64(x.spent)/read - p.stalls)
 }
 
 // drain is the rate (bytes/s) at which bytes of the upper tier leave over the link.
-func (l *link) drain(e *Engine) float64 { return l.down.Rate() * float64(e.cfg.Workers) / l.sends }
+func (l *link) drain(e *Engine) float64 {
+	rate := l.down.Rate() * float64(e.cfg.Workers) / l.sends
+	return rate / (1 + rate*l.stalls/1e9/float64(e.cfg.Workers))
+}
 
 // between fills in what a transfer does to the bytes on their way between an upper tier, or the memory of a caller, and a lower one.
 func (x *Transfer) between(upper, lower int) *Transfer {
@@ -202,6 +265,9 @@ func (x *Transfer) Sends() int64 {
 	}
 	return x.sent
 }
+
+// Spent tells, before Done, for how many ns the stage of a transfer has kept its link waiting. A stage that runs while the bytes move costs nothing.
+func (x *Transfer) Spent(ns int64) { x.spent = ns }
 
 // settleTransfer counts what a transfer has really written and sent.
 func (e *Engine) settleTransfer(x *Transfer) {

@@ -290,9 +290,14 @@ type copyAt struct {
 	t int
 }
 
+type placeAt struct {
+	t  int
+	id fragment.ID
+}
+
 // pinned counts the readers of every copy, checks that each restore pins what it reads, and returns the number of restores that end by themselves.
-func (w *world) pinned() (pins map[copyAt]int32, copying int) {
-	pins = map[copyAt]int32{}
+func (w *world) pinned() (pins map[placeAt]int32, copying int) {
+	pins = map[placeAt]int32{}
 	all := map[*Restore]bool{}
 	for _, g := range w.restores {
 		all[g.Restore] = true
@@ -314,10 +319,10 @@ func (w *world) pinned() (pins map[copyAt]int32, copying int) {
 			w.fatalf("a restore of %v in phase %d pins %d of %d objects", g.Rec.Key, g.Phase, len(g.held), len(w.of(g.Rec)))
 		}
 		for _, h := range g.held {
-			if !slices.Contains(w.of(g.Rec), h.o) || !g.Direct && (h.t != g.Rec.Top() || !h.o.gone && !w.e.complete(h.o, h.t) && h.o.spoiled == 0) {
+			if !slices.Contains(w.of(g.Rec), h.o) || !g.Direct && (h.t != g.Rec.Top() || !h.o.gone && !w.e.complete(h.o, h.t) && h.o.spoiled == 0 && h.id == h.o.copies[h.t]) {
 				w.fatalf("a restore of %v pins %v in tier %d", g.Rec.Key, name(h.o), h.t)
 			}
-			pins[copyAt(h)]++
+			pins[placeAt{h.t, h.id}]++
 		}
 	}
 	return pins, copying
@@ -342,8 +347,15 @@ func (w *world) checkCounts() {
 			transfers[copyAt{x.Obj, x.To}]++
 		case Load:
 			transfers[copyAt{x.Obj, x.To}]++
+		case Relocate:
+			transfers[copyAt{x.Obj, x.From}]++
 		}
 	}
+	w.e.Unbegun(func(x *Transfer) {
+		if x.Kind == Relocate {
+			transfers[copyAt{x.Obj, x.From}]++
+		}
+	})
 	for _, p := range w.proofs {
 		transfers[copyAt{p.Obj, p.Tier}]++
 	}
@@ -376,12 +388,19 @@ func (w *world) checkCounts() {
 				w.fatalf("%v of tier %d lies in tier %d, which is not its own", name(o), r.Top(), t)
 			}
 			f := w.e.row(o, t)
-			if at := (copyAt{o, t}); f.Pins != pins[at] || f.Transfers != transfers[at] {
-				w.fatalf("%v in tier %d: %d pins, %d transfers; counted %d, %d", name(o), t, f.Pins, f.Transfers, pins[at], transfers[at])
+			if at := (copyAt{o, t}); f.Transfers != transfers[at] {
+				w.fatalf("%v in tier %d: %d transfers; counted %d", name(o), t, f.Transfers, transfers[at])
 			}
 			forNobody := !o.gone && !w.e.read(o) && !w.e.awaited(o) && o.next() == fragment.Unexpected && f.Transfers == 0
 			if forNobody && (f.State == lifecycle.ReadComplete || o.loadsOn&(1<<t) != 0) {
 				w.fatalf("%v is kept in tier %d, or to be loaded, for nobody%s", name(o), t, w.state())
+			}
+		}
+	}
+	for t, tr := range w.e.tiers {
+		for id := tr.table.First(); id != fragment.None; id = tr.table.Next(id) {
+			if f := tr.table.At(id); f.Pins != pins[placeAt{t, id}] {
+				w.fatalf("tier %d: the copy at %d has %d readers, counted %d", t, f.Offset, f.Pins, pins[placeAt{t, id}])
 			}
 		}
 	}

@@ -281,6 +281,9 @@ func (e *Engine) free(o *Object, t int) fragment.ID {
 			r.Hist.readyTo = min(r.Hist.readyTo, r.seq)
 		}
 	}
+	if o != &o.home.own {
+		o.home.steads--
+	}
 	e.forget(o.home)
 	return gap
 }

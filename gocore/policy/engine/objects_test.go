@@ -131,6 +131,18 @@ func (w *world) use(t *rapid.T) {
 	w.restores = append(w.restores, &given{Restore: r, content: contentOf(owner), phase: r.Phase, into: o.Into, patient: o.Patient})
 }
 
+// relocate begins to move a copy inside its tier.
+func (w *world) relocate(t *rapid.T) {
+	all := w.live()
+	if len(all) == 0 {
+		t.Skip("none")
+	}
+	o, tier := rapid.SampledFrom(all).Draw(t, "object"), rapid.IntRange(0, w.e.Tiers()-1).Draw(t, "tier")
+	if was := w.e.Complete(o.home, tier); w.e.Relocate(w.now, o, tier) && (w.catalogued(tier) || o.home.isWhole() && !was) {
+		w.fatalf("%v is moved in tier %d", name(o), tier)
+	}
+}
+
 // below tells whether an object of r has no copy above tier t.
 func (w *world) below(r *Record, t int) bool {
 	return slices.ContainsFunc(w.of(r), func(o *Object) bool { return w.e.fastest(o) >= t })

@@ -56,9 +56,11 @@ func (w workers) share(ns int64) {
 
 // endOf predicts when a transfer that crosses the link ends. A transfer that is late is expected to take as long again as it is late.
 func (l *link) endOf(now int64, x *Transfer) int64 {
-	took, whole := max(now-x.handed, 0), l.down.Predict(x.sent)
+	took, whole := max(now-x.handed, 0), int64(0)
 	if x.Kind == Spill {
-		whole = l.straightTime(x.sent)
+		whole = l.straightFor(x.Obj)
+	} else {
+		whole = l.flushTime(x.Obj)
 	}
 	return now + max(whole-took, took-whole)
 }
@@ -114,7 +116,7 @@ func (p *wait) queued() {
 		if o := q.at(i); p.l.unflushed(o) && !p.comes(o) {
 			p.urgent[p.some] = o
 			p.some++
-			ns := p.l.down.Predict(p.l.willSend(o))
+			ns := p.l.flushTime(o)
 			took += ns
 			p.flush(o, p.free.take(ns))
 		}
@@ -134,7 +136,7 @@ func (p *wait) window(w evict.Window) {
 	for range foresight {
 		f := p.tr.table.At(id)
 		if (f.Class == fragment.Dirty || f.Class == fragment.Flushing) && f.Owner.runs&(1<<p.tr.index) == 0 && !p.comes(f.Owner) {
-			ns := p.l.down.Predict(p.l.willSend(f.Owner))
+			ns := p.l.flushTime(f.Owner)
 			took += ns
 			p.flush(f.Owner, p.free.take(ns))
 		}
@@ -150,20 +152,20 @@ func (p *wait) window(w evict.Window) {
 	p.ready = max(p.ready, slices.Max(p.free))
 }
 
-// straightIn predicts how many ns a capture of that many bytes takes that crosses link l at once: after the transfers under way, before flushes.
-func (e *Engine) straightIn(now int64, l *link, bytes int64) int64 {
+// straightIn predicts how many ns the capture of o takes that crosses link l at once: after the transfers under way, before flushes.
+func (e *Engine) straightIn(now int64, l *link, o *Object) int64 {
 	free := e.workers(now, l)
 	q, took := &e.passing[Down][l.upper], int64(0)
 	n := min(q.len(), foresight)
 	for i := range n {
-		ns := l.straightTime(q.at(i).sent)
+		ns := l.straightFor(q.at(i).Obj)
 		took += ns
 		free.take(ns)
 	}
 	if n < q.len() {
 		free.share(took / int64(n) * int64(q.len()-n))
 	}
-	return free.take(l.straightTime(bytes)) - now
+	return free.take(l.straightFor(o)) - now
 }
 
 // crosses is the link whose workers carry a downward transfer; nil for other transfers.

@@ -25,6 +25,7 @@ type Record struct {
 	top     uint8               // the fastest tier that it may be in: a private one, or the first shared one
 	gone    bool
 	hidden  bool   // Lend hides it
+	steads  uint8  // second places of its own object (relocate.go)
 	own     Object // what its capture placed; part of the record, so that a checkpoint costs one allocation
 }
 
@@ -133,7 +134,7 @@ func (e *Engine) mayRead(r *Record, t int) bool {
 
 // forget gives back the slot of a record that is gone, once no tier holds bytes of its own object.
 func (e *Engine) forget(r *Record) {
-	if !r.gone || !r.own.gone || e.placed(&r.own) {
+	if !r.gone || !r.own.gone || r.steads > 0 || e.placed(&r.own) {
 		return
 	}
 	if slot := uint32(r.ID); e.slots[slot] == r {

@@ -30,8 +30,17 @@ type Restore struct {
 
 // held is a copy that a restore pins.
 type held struct {
-	o *Object
-	t int
+	o  *Object
+	t  int
+	id fragment.ID // its place, which o may have left since
+}
+
+// Place is where a Ready restore finds the bytes of one of its objects, in the order of Record.Objects: the tier, and the offset. They stay there until
+// EndRestore, also if the object gets another place meanwhile.
+func (e *Engine) Place(r *Restore, i int) (t int, off int64) {
+	o := r.Rec.Objects()[i]
+	h := r.held[slices.IndexFunc(r.held, func(h held) bool { return h.o == o })]
+	return h.t, e.tiers[h.t].table.At(h.id).Offset
 }
 
 // RestoreOptions are the caller's options.
@@ -136,11 +145,11 @@ func (e *Engine) gather(now int64, r *Restore, t int) {
 func (e *Engine) hold(now int64, r *Restore, o *Object, t int) {
 	if len(r.held) == 0 {
 		r.held = r.one[:0]
-	} else if slices.Contains(r.held, held{o, t}) {
+	} else if slices.ContainsFunc(r.held, func(h held) bool { return h.o == o && h.t == t }) {
 		return
 	}
-	r.held = append(r.held, held{o, t})
-	e.pinCopy(o, t, +1)
+	r.held = append(r.held, held{o, t, o.copies[t]})
+	e.pinCopy(t, o.copies[t], +1)
 	e.updateCopy(now, o, t)
 }
 
@@ -149,11 +158,10 @@ func (e *Engine) letGo(now int64, r *Restore) {
 	all := r.held
 	r.held = r.held[:0]
 	for _, h := range all {
-		if h.o.copies[h.t] != fragment.None {
-			e.pinCopy(h.o, h.t, -1)
-			e.withdrawPromisesOf(now, h.o)
-			e.updateCopy(now, h.o, h.t)
-		}
+		at := e.tiers[h.t].table.At(h.id).Owner
+		e.pinCopy(h.t, h.id, -1)
+		e.withdrawPromisesOf(now, h.o)
+		e.updateCopy(now, at, h.t)
 	}
 }
 
@@ -497,15 +505,20 @@ func (e *Engine) RestoreFromBelow(now int64, r *Restore) bool {
 	if r.over || r.Direct || rec.gone || t != rec.Top() || e.tiers[t].Device || !e.below(rec, t) {
 		return false
 	}
-	for _, o := range rec.Objects() {
-		if r.copies {
-			o.copying--
-		}
-		e.pinCopy(o, t, -1)
-		o.spoiled |= 1 << t
-		e.updateCopy(now, o, t)
-	}
+	all := r.held
 	r.held = r.held[:0]
+	for _, h := range all {
+		if r.copies {
+			h.o.copying--
+		}
+		at := e.tiers[t].table.At(h.id).Owner
+		e.pinCopy(t, h.id, -1)
+		h.o.spoiled |= 1 << t
+		e.updateCopy(now, h.o, t)
+		if at != h.o {
+			e.updateCopy(now, at, t)
+		}
+	}
 	if r.copies {
 		r.copies = false
 		e.copying--

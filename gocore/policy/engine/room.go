@@ -128,6 +128,7 @@ func (e *Engine) choose(now int64, t int, o *Object, req evict.Request) (evict.W
 		req.Backlog = max(l.backlog-now, 0)
 		if !l.refusesAll() {
 			req.FlushRate = 1e9 / l.down.Rate() / float64(e.cfg.Workers) * l.sends
+			req.FlushRate += l.stalls / float64(e.cfg.Workers)
 		}
 		if req.FlushRate > 0 && len(l.refused) > 0 {
 			req.Barred = func(id fragment.ID) bool { return l.refuses(e, tr.table.At(id).Owner) }

@@ -68,7 +68,7 @@ func (e *Engine) soonerBelow(now int64, c *Capture, w evict.Window) bool {
 		return false
 	}
 	wait, known := e.roomIn(now, c.Tier, tr.extent(&c.Rec.own), w)
-	return known && isSooner(wait, e.straightIn(now, l, c.Rec.own.sent(caller, l.lower)))
+	return known && isSooner(wait, e.straightIn(now, l, &c.Rec.own))
 }
 
 // heldByCallers tells whether a device has no room for a capture until the application releases some, whatever moves in other tiers.

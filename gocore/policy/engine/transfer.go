@@ -12,10 +12,11 @@ type TransferKind uint8
 
 // The kinds of transfer.
 const (
-	Flush TransferKind = iota // tier From to the one below
-	Load                      // tier From to a tier above
-	Spill                     // the caller's memory to tier To, past the faster ones
-	Fetch                     // tier From to the caller's memory, past the faster ones
+	Flush    TransferKind = iota // tier From to the one below
+	Load                         // tier From to a tier above
+	Spill                        // the caller's memory to tier To, past the faster ones
+	Fetch                        // tier From to the caller's memory, past the faster ones
+	Relocate                     // inside tier From
 )
 
 // Transfer is a piece of work for the caller: move an object. The caller must report it to Done exactly once.
@@ -37,9 +38,11 @@ type Transfer struct {
 	// began is when its bytes began to move; the engine learns the link's rate from it. The worker that carries the transfer out sets it without the
 	// caller's lock. So until Done the engine reads handed instead.
 	began  int64
-	handed int64 // when the engine handed it out, or TakeUp was called
-	at     int   // its place in the crossing of its link
-	wrote  int64 // bytes written by a stage; 0: all of the room
+	handed int64   // when the engine handed it out, or TakeUp was called
+	at     int     // its place in the crossing of its link
+	wrote  int64   // bytes written by a stage; 0: all of the room
+	stead  *Object // Relocate: has the other place
+	spent  int64   // ns for which the stage kept the link waiting
 }
 
 // Begun tells that the bytes begin to move only now. Earlier waiting says nothing about the link.
@@ -243,6 +246,8 @@ func (e *Engine) Done(now int64, x *Transfer, err error) {
 		e.spilled(now, x, err)
 	case Fetch:
 		e.fetched(now, x, err)
+	case Relocate:
+		e.relocated(now, x, err)
 	}
 	e.makeProgress(now)
 }
@@ -255,8 +260,7 @@ func (e *Engine) flushed(now int64, x *Transfer, err error) {
 		e.notFlushed(x, err)
 	} else {
 		e.settleTransfer(x)
-		l.flushed(x)
-		l.down.Observe(x.sent, now-x.began)
+		l.observe(now, x)
 		e.Stats.Tiers[x.To].Written += o.Bytes(x.To)
 		e.tiers[x.To].inflow.arrived(now, e.count, o.Bytes(x.To))
 		o.fail(nil)
@@ -319,7 +323,7 @@ func (e *Engine) loaded(now int64, x *Transfer, err error) {
 		return
 	}
 	e.settleTransfer(x)
-	l.up.Observe(x.sent, now-x.began)
+	l.observe(now, x)
 	e.Stats.Tiers[x.From].Read += o.Bytes(x.From)
 	e.traceMove(now, Loaded, o, x.To, now-x.began)
 	if !x.Early {
@@ -384,7 +388,7 @@ func (e *Engine) spilled(now int64, x *Transfer, err error) {
 		e.settleTransfer(x)
 		e.Stats.Tiers[x.To].Written += o.Bytes(x.To)
 		if l := e.crosses(x); l != nil && l.lower == x.To {
-			l.observeStraight(x.sent, now-x.began)
+			l.observe(now, x)
 		}
 		e.captured(now, c)
 	}

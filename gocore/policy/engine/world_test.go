@@ -440,7 +440,8 @@ func (w *world) look(g *given) {
 			}
 			continue
 		}
-		w.read("restore", g.Tier, w.e.row(o, g.Tier).Offset, o)
+		t, off := w.e.Place(g.Restore, slices.Index(w.of(g.Rec), o))
+		w.read("restore", t, off, o)
 	}
 }
 
@@ -539,7 +540,7 @@ func (w *world) took(d Direction, x *Transfer) bool {
 		}
 		return false
 	}
-	if (x.Kind == Flush || x.Kind == Spill) != (d == Down) {
+	if (x.Kind == Flush || x.Kind == Spill || x.Kind == Relocate) != (d == Down) {
 		w.fatalf("a transfer of kind %d goes in direction %d", x.Kind, d)
 	}
 	if (x.Kind == Flush || x.Kind == Spill) && (w.gone[x.Rec] || x.Obj.gone) {
@@ -594,7 +595,7 @@ func (w *world) done(i int, err error) {
 		}
 		w.staged(x)
 		switch x.Kind {
-		case Flush, Load:
+		case Flush, Load, Relocate:
 			w.write(x.To, x.ToOff, x.Obj, number)
 		case Spill:
 			w.write(x.To, x.ToOff, x.Obj, contentOf(x.Rec))
@@ -609,7 +610,11 @@ func (w *world) done(i int, err error) {
 		w.write(x.To, x.ToOff, x.Obj, -1) // a failing transfer leaves garbage
 	}
 	after := w.cat.ends(x, err)
+	was := copyOf(w.e, x)
 	w.e.Done(w.now, x, err)
+	if is := copyOf(w.e, x); is.State.HasBytes() && (is.Verified != was.Verified || is.Born != was.Born) {
+		w.fatalf("%v was %+v before it was moved, and is %+v", name(x.Obj), was, is)
+	}
 	after()
 	switch {
 	case x.Kind == Spill && err != nil:
@@ -628,8 +633,17 @@ func (w *world) staged(x *Transfer) {
 		w.fatalf("%v: a transfer reads %d, sends %d and writes %d", name(x.Obj), x.Reads(), x.Sends(), x.Writes())
 	}
 	if x.To >= 0 && x.Stage != Verbatim {
+		x.Spent(rapid.Int64Range(0, w.now-x.began).Draw(w.t, "spent"))
 		x.Wrote(w.exactly(x.Obj, x.To))
 	}
+}
+
+// copyOf is the row of a relocation's copy.
+func copyOf(e *Engine, x *Transfer) (row fragment.Fragment[*Object]) {
+	if x.Kind == Relocate && x.Obj.copies[x.From] != fragment.None {
+		row = *e.row(x.Obj, x.From)
+	}
+	return row
 }
 
 // observe records the changes of the last call, and checks that the waiting operations were woken.

@@ -81,6 +81,7 @@ type Machine struct {
 	free   [2][][]int64 // by direction, link and worker: end of its transfer
 	fail   func(*engine.Transfer) error
 	encode func(*engine.Transfer) int64
+	codec  float64 // bytes/s at which encoders and decoders work before or behind the link; 0: they cost nothing
 	sent   []int64 // bytes over each link, in both directions
 }
 
@@ -146,6 +147,11 @@ func (m *Machine) start(x *engine.Transfer, d engine.Direction, link, w int) {
 	end := m.now + m.CopyTime(x.Sends())
 	if link < len(m.media) {
 		end = m.now + m.media[link].time(d, x.Sends())
+	}
+	if m.codec > 0 && x.Stage != engine.Verbatim {
+		ns := int64(float64(max(x.Reads(), x.Writes())) / m.codec * 1e9)
+		x.Spent(ns)
+		end += ns
 	}
 	m.free[d][link][w] = end
 	m.At(end, func() {

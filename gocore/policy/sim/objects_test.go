@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -228,5 +229,74 @@ func TestAnIndexLivesUnderTheSameBudget(t *testing.T) {
 	}
 	if m.Engine.Stats.Captures != n {
 		t.Errorf("%d checkpoints were counted, of %d", m.Engine.Stats.Captures, n)
+	}
+}
+
+// A fast encoder before a slow link lets the application wait less, a slow one before a fast link lets it wait more.
+func TestEncodersPayBeforeSlowLinks(t *testing.T) {
+	blocked := func(link, codec float64, shape func(int64) *engine.Shape) int64 {
+		x := deviceMachine
+		x.media = []Medium{{WriteRate: link, ReadRate: link, Workers: 1, Latency: 20e3}, deviceMachine.media[1]}
+		m := x.build(evict.Score, engine.Lazy)
+		m.codec = codec
+		m.Encode(func(x *engine.Transfer) int64 { return x.Obj.Bytes(0) / 2 })
+		s := Shot{Sizes: uniform(shotLength, 128<<20), Compute: 10e6, Order: Reverse(shotLength), Hints: AllHints, Last: true, Shape: shape}
+		r, err := s.Run(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.CaptureBlocked + r.RestoreBlocked
+	}
+	if raw, encoded := blocked(3e9, 0, nil), blocked(3e9, 50e9, halved(engine.UpperSide)); encoded > raw*6/10 {
+		t.Errorf("50 GB/s before 3 GB/s: blocked for %d ns, and for %d raw", encoded, raw)
+	}
+	if raw, encoded := blocked(25e9, 0, nil), blocked(25e9, 2e9, halved(engine.UpperSide)); encoded < raw {
+		t.Errorf("2 GB/s before 25 GB/s: blocked for %d ns, and for %d raw", encoded, raw)
+	}
+}
+
+// Every second checkpoint of a full host was dropped, and no gap holds a large one. Moving the others together makes one gap of all, without an eviction,
+// while a lease goes on reading the place that it was given.
+func TestRelocationsJoinTheGaps(t *testing.T) {
+	const n = 8
+	cfg := engine.Config{Tiers: []engine.TierConfig{{Name: "host", Capacity: n * mib, Grain: 64}}}
+	m := NewMachine(cfg, nil, 10e9)
+	h := m.Engine.History("h")
+	for k := range int64(n) {
+		m.mustCapture(t, h, k, mib)
+	}
+	for k := int64(0); k < n; k += 2 {
+		m.Engine.Drop(m.now, h, Key(k))
+	}
+	lease, err := m.Engine.BeginRestore(m.now, h, Key(n-1), engine.RestoreOptions{})
+	if err != nil || lease.Phase != engine.Ready {
+		t.Fatal(err)
+	}
+	_, at := m.Engine.Place(lease, 0)
+	large := func() error {
+		_, err := m.Capture(h, 100, n/2*mib-mib, engine.CaptureOptions{})
+		return err
+	}
+	if err := large(); !errors.Is(err, engine.ErrFull) {
+		t.Fatalf("a checkpoint larger than every gap: %v", err)
+	}
+	for k := int64(n - 1); k > 0; k -= 2 { // from the end, each into the first gap
+		if o := h.Get(Key(k)).Objects()[0]; m.Engine.Relocate(m.now, o, 0) {
+			if used := m.Engine.Use(0).Used; used > n*mib {
+				t.Errorf("%d bytes are in use", used)
+			}
+			m.Until(func() bool { return false })
+		}
+	}
+	if _, off := m.Engine.Place(lease, 0); off != at || m.Engine.Fragment(lease.Rec, 0).Offset >= at {
+		t.Errorf("the lease reads at %d, and was given %d; the checkpoint lies at %d", off, at, m.Engine.Fragment(lease.Rec, 0).Offset)
+	}
+	before := m.Engine.Use(0).Used
+	m.Engine.EndRestore(m.now, lease)
+	if freed := before - m.Engine.Use(0).Used; freed != mib {
+		t.Errorf("the lease has ended, and %d bytes of its place are free", freed)
+	}
+	if err := large(); err != nil || m.Engine.Stats.Tiers[0].Evicted > 0 {
+		t.Errorf("%v; %d bytes were evicted", err, m.Engine.Stats.Tiers[0].Evicted)
 	}
 }

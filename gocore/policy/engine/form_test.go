@@ -1,0 +1,52 @@
+package engine
+
+import (
+	"math"
+	"testing"
+
+	"velocpy/gocore/model"
+)
+
+// An encoder that takes three times as long as the link counts in the predictions of what it encodes, and in the rate at which the tier drains. The
+// estimate of the link stays that of the link, also for raw objects beside.
+func TestEncodersCostTime(t *testing.T) {
+	const size, way, stage = int64(1 << 20), int64(1e6), int64(3e6)
+	e := New(Config{Flush: Eager, Workers: 1, Tiers: []TierConfig{
+		{Name: "host", Capacity: 64 * size, WriteRate: float64(size) * 1e9 / float64(way), ReadRate: 1e9}, {Name: "disk", Capacity: 64 * size, Remote: true},
+	}})
+	h, l := e.History("h"), e.links[0]
+	shape := &Shape{Forms: [MaxTiers]Form{Raw, Encoded}, Sizes: [MaxTiers]int64{0, size}}
+	now := int64(0)
+	capture := func(k int64, s *Shape) *Object {
+		c, err := e.BeginCapture(now, h, model.NumberKey(k), size, 1, nil, CaptureOptions{Shape: s})
+		if err != nil || c.Phase != Ready {
+			t.Fatal(c, err)
+		}
+		e.EndCapture(now, c, true)
+		return &c.Rec.own
+	}
+	for k := range int64(40) {
+		o := capture(k, shape)
+		x := e.Next(now, anyDown)
+		if x == nil || x.Stage != Encoding || x.Side != UpperSide {
+			t.Fatalf("the flush of an encoded object: %+v", x)
+		}
+		now += stage + way/2 // half of the bytes cross the link
+		x.Wrote(size / 2)
+		x.Spent(stage)
+		e.Done(now, x, nil)
+		if o.Bytes(1) != size/2 || e.Use(1).Used != (k+1)*size/2 || e.Stats.Tiers[1].Written != (k+1)*size/2 {
+			t.Fatalf("%d objects of %d bytes: %+v", k+1, o.Bytes(1), e.Use(1))
+		}
+	}
+	near := func(what string, got, want float64) {
+		if math.Abs(got-want) > want/20 {
+			t.Errorf("%s: %g, must be about %g", what, got, want)
+		}
+	}
+	encoded, raw := capture(100, shape), capture(101, nil)
+	near("ns of an encoded flush", float64(l.flushTime(encoded)), float64(stage+way/2))
+	near("ns of a raw flush", float64(l.flushTime(raw)), float64(way))
+	near("bytes/s of the link", e.Use(0).WriteRate, float64(size)*1e9/float64(way))
+	near("bytes/s that leave the host", l.drain(e), float64(size)*1e9/float64(stage+way/2))
+}
