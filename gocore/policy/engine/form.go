@@ -57,6 +57,14 @@ type shaped struct {
 // caller stands for the memory of a caller, where all bytes are raw.
 const caller = -1
 
+// shape is how the object is kept; nil: raw everywhere.
+func (o *Object) shape() *shaped {
+	if o.more == nil {
+		return nil
+	}
+	return o.more.shape
+}
+
 // Form is the form of the object in tier t.
 func (o *Object) Form(t int) Form {
 	if o.more == nil || o.more.shape == nil || t == caller {
@@ -253,7 +261,12 @@ func (x *Transfer) between(upper, lower int) *Transfer {
 func (x *Transfer) Reads() int64 { return x.Obj.Bytes(x.From) }
 
 // Writes is how many bytes the transfer gives to its sink, or at the most as long as Wrote has not been called.
-func (x *Transfer) Writes() int64 { return x.Obj.Bytes(x.To) }
+func (x *Transfer) Writes() int64 {
+	if x.stead != nil {
+		return x.stead.Bytes(x.To)
+	}
+	return x.Obj.Bytes(x.To)
+}
 
 // Wrote tells, before Done, how many bytes a transfer with a stage has written: not more than Writes.
 func (x *Transfer) Wrote(n int64) { x.wrote = n }

@@ -347,12 +347,12 @@ func (w *world) checkCounts() {
 			transfers[copyAt{x.Obj, x.To}]++
 		case Load:
 			transfers[copyAt{x.Obj, x.To}]++
-		case Relocate:
+		case Relocate, Encode, Decode:
 			transfers[copyAt{x.Obj, x.From}]++
 		}
 	}
 	w.e.Unbegun(func(x *Transfer) {
-		if x.Kind == Relocate {
+		if x.stead != nil {
 			transfers[copyAt{x.Obj, x.From}]++
 		}
 	})

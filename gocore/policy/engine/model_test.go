@@ -47,7 +47,7 @@ func modelOfLoads(t *rapid.T) {
 	acts, some := w.acts(), map[string]func(*rapid.T){}
 	for _, name := range []string{
 		"restore", "restore more", "hint", "hand over", "end restore", "next", "next up", "next is queued", "queue", "done", "done as well", "fail",
-		"fail when given", "fail when given, too", "capture", "refer", "own", "disown", "use", "relocate", "relocate", "drop", "clear", "prefetch", "prove", "proved", "doubt", "shrink", "grow", "drain", "",
+		"fail when given", "fail when given, too", "capture", "refer", "own", "disown", "use", "relocate", "recode", "drop", "clear", "prefetch", "prove", "proved", "doubt", "shrink", "grow", "drain", "",
 	} {
 		some[name] = acts[name]
 	}
@@ -129,6 +129,7 @@ func (w *world) acts() map[string]func(*rapid.T) {
 		"disown":       func(t *rapid.T) { w.disown(w.owned(t)) },
 		"use":          w.use,
 		"relocate":     w.relocate,
+		"recode":       w.recode,
 		"restore more": w.restore,
 		"next":         func(t *rapid.T) { w.next(Down); w.next(Up) },
 		"next is queued": func(t *rapid.T) {

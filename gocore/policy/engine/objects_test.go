@@ -143,6 +143,18 @@ func (w *world) relocate(t *rapid.T) {
 	}
 }
 
+// recode begins to change the form of a copy in its tier.
+func (w *world) recode(t *rapid.T) {
+	all := w.live()
+	if len(all) == 0 {
+		t.Skip("none")
+	}
+	o, tier := rapid.SampledFrom(all).Draw(t, "object"), rapid.IntRange(0, w.e.Tiers()-1).Draw(t, "tier")
+	if form := rapid.SampledFrom([]Form{Raw, Encoded, Difference}).Draw(t, "form"); w.e.Recode(w.now, o, tier, form, rapid.Int64Range(1, 9).Draw(t, "bound")) && w.catalogued(tier) {
+		w.fatalf("%v is recoded in tier %d", name(o), tier)
+	}
+}
+
 // below tells whether an object of r has no copy above tier t.
 func (w *world) below(r *Record, t int) bool {
 	return slices.ContainsFunc(w.of(r), func(o *Object) bool { return w.e.fastest(o) >= t })

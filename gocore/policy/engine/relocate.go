@@ -9,27 +9,79 @@ import (
 // old place until they end, and later ones read the new place. False if there is no such gap, or if the copy is being moved or verified, or if a
 // catalog refers to its place.
 func (e *Engine) Relocate(now int64, o *Object, t int) bool {
-	tr := e.tiers[t]
-	if o.gone || tr.listed || !e.complete(o, t) || o.verifying || e.row(o, t).Transfers > 0 {
+	if !e.isMovable(o, t) {
 		return false
 	}
-	gap := tr.gapBefore(o)
+	end := e.row(o, t).Offset
+	return e.move(now, o, t, Relocate, o.shape(), end)
+}
+
+// Recode begins to give o's copy in tier t another form, in a gap of the tier: an Encode of at most so many bytes, or a Decode to raw ones. Other tiers keep
+// their forms. The answer is as that of Relocate. A copy that is read when the transfer ends keeps its form: the old place would stay, and its readers know
+// only the old form.
+func (e *Engine) Recode(now int64, o *Object, t int, form Form, bytes int64) bool {
+	if form == o.Form(t) || !e.isMovable(o, t) || e.row(o, t).Pins > 0 {
+		return false
+	}
+	s := &shaped{}
+	if old := o.shape(); old != nil {
+		*s = *old
+	} else {
+		for u := range s.Sizes {
+			s.Sizes[u] = o.home.Size
+		}
+		s.known = 1<<MaxTiers - 1
+	}
+	s.recode(t, form, bytes, o.home.Size)
+	kind := Encode
+	if form == Raw {
+		kind = Decode
+	}
+	return e.move(now, o, t, kind, s, e.tiers[t].Capacity)
+}
+
+// recode changes the form in tier t. Its size is exact if it is raw, or if another tier has the form.
+func (s *shaped) recode(t int, form Form, bytes, raw int64) {
+	bit := uint8(1) << t
+	s.Forms[t], s.Sizes[t], s.known = form, max(bytes, 1), s.known&^bit
+	if form == Raw {
+		s.Sizes[t], s.known = raw, s.known|bit
+	}
+	for u := range s.Forms {
+		if u != t && s.Forms[u] == form {
+			s.Sizes[t] = s.Sizes[u]
+			s.known |= s.known >> u & 1 << t
+		}
+	}
+}
+
+// isMovable tells whether o's copy in tier t may get another place.
+func (e *Engine) isMovable(o *Object, t int) bool {
+	return !o.gone && !e.tiers[t].listed && e.complete(o, t) && !o.verifying && e.row(o, t).Transfers == 0
+}
+
+// move queues the transfer of o's copy to a gap of tier t that begins before an offset.
+func (e *Engine) move(now int64, o *Object, t int, kind TransferKind, shape *shaped, end int64) bool {
+	tr := e.tiers[t]
+	s := o.stead(shape)
+	gap := tr.gapBefore(s, end)
 	if gap == fragment.None {
 		return false
 	}
-	id, _ := tr.table.PlaceIn(gap, tr.extent(o), tr.align(o), nil)
-	place := e.stead(o, t, id)
+	id, _ := tr.table.PlaceIn(gap, tr.extent(s), tr.align(s), s)
+	e.place(s, t, id, lifecycle.BeginWrite)
+	o.home.steads++
 	f, from := tr.table.At(id), e.row(o, t)
 	f.Transfers, from.Transfers = 1, 1
 	e.updateCopy(now, o, t)
-	x := &Transfer{Kind: Relocate, Rec: o.Rec(), Obj: o, From: t, To: t, FromOff: from.Offset, ToOff: f.Offset, sent: o.Bytes(t), stead: place}
+	x := &Transfer{Kind: kind, Rec: o.Rec(), Obj: o, From: t, To: t, FromOff: from.Offset, ToOff: f.Offset, sent: o.Bytes(t), stead: s}
 	e.passing[Down][min(t, len(e.passing[Down])-1)].push(x)
 	return true
 }
 
-// gapBefore is the first gap before o's copy that holds it, or none.
-func (tr *tier) gapBefore(o *Object) fragment.ID {
-	size, align, end := tr.extent(o), tr.align(o), tr.table.At(o.copies[tr.index]).Offset
+// gapBefore is the first gap before an offset that holds o, or none.
+func (tr *tier) gapBefore(o *Object, end int64) fragment.ID {
+	size, align := tr.extent(o), tr.align(o)
 	for id := tr.table.First(); id != fragment.None; id = tr.table.Next(id) {
 		f := tr.table.At(id)
 		if f.Offset >= end {
@@ -42,18 +94,15 @@ func (tr *tier) gapBefore(o *Object) fragment.ID {
 	return fragment.None
 }
 
-// stead returns an object that stands for o in a second place of tier t: first in the new one, while the bytes move, and then in the old one, while readers
+// stead returns an object that stands for o in a second place of a tier: first in the new one, while the bytes move, and then in the old one, while readers
 // are left. Nobody refers to it, so the place is given back as soon as nothing reads or writes it.
-func (e *Engine) stead(o *Object, t int, id fragment.ID) *Object {
+func (o *Object) stead(shape *shaped) *Object {
 	s := &Object{gone: true, captured: true}
 	s.init(o.home, o.touched)
 	s.top = o.top
-	if o.more != nil && o.more.shape != nil {
-		s.extra().shape = o.more.shape
+	if shape != nil {
+		s.extra().shape = shape
 	}
-	e.tiers[t].table.At(id).Owner = s
-	e.place(s, t, id, lifecycle.BeginWrite)
-	o.home.steads++
 	return s
 }
 
@@ -61,16 +110,47 @@ func (e *Engine) stead(o *Object, t int, id fragment.ID) *Object {
 func (e *Engine) relocated(now int64, x *Transfer, err error) {
 	o, s, t := x.Obj, x.stead, x.From
 	tr := e.tiers[t]
+	if err == nil && x.Kind != Relocate {
+		e.settle(s, t, x.wrote)
+	}
 	old, made := e.row(o, t), e.row(s, t)
 	old.Transfers--
 	made.Transfers--
-	if moved := err == nil && !o.gone && old.Transfers == 0 && !o.verifying && o.spoiled&(1<<t) == 0 && !tr.behind(made); moved {
-		made.State, made.Verified, made.Born, made.ETA = old.State, old.Verified, old.Born, old.ETA
+	still := !o.gone && old.Transfers == 0 && !o.verifying && o.spoiled&(1<<t) == 0 && (x.Kind == Relocate || old.Pins == 0)
+	if err == nil && still && !tr.behind(made) {
+		made.State, made.Verified, made.Born, made.ETA = old.State, old.Verified && x.Kind == Relocate, old.Born, old.ETA
 		old.Owner, made.Owner = s, o
 		o.copies[t], s.copies[t] = s.copies[t], o.copies[t]
+		if x.Kind != Relocate {
+			e.exchange(o, s, t)
+		}
 	} else {
 		e.step(s, t, lifecycle.Abort)
 	}
 	e.updateCopy(now, o, t)
 	e.updateCopy(now, s, t)
+}
+
+// exchange gives o the form that its new place in tier t has, and s the form of the old place.
+func (e *Engine) exchange(o, s *Object, t int) {
+	old, made := o.shape(), s.more.shape
+	kept := *made
+	if s.more.shape = old; old != nil {
+		kept = *old // other tiers may have learnt their sizes meanwhile
+		kept.Forms[t], kept.Sizes[t] = made.Forms[t], made.Sizes[t]
+		kept.known = kept.known&^(1<<t) | made.known&(1<<t)
+	}
+	for u := range kept.Forms { // what is placed there learns its size when it is complete
+		if kept.Forms[u] == kept.Forms[t] && o.copies[u] == fragment.None {
+			kept.Sizes[u], kept.known = kept.Sizes[t], kept.known|kept.known>>t&1<<u
+		}
+	}
+	o.extra().shape = &kept
+	for k, l := range e.links { // it was counted with the old sizes
+		if o.dirtyAt[k] >= 0 {
+			l.dirty.set(o, false)
+			l.dirty.set(o, true)
+			l.passable = unknown
+		}
+	}
 }

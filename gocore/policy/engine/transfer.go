@@ -17,6 +17,8 @@ const (
 	Spill                        // the caller's memory to tier To, past the faster ones
 	Fetch                        // tier From to the caller's memory, past the faster ones
 	Relocate                     // inside tier From
+	Encode                       // the same, into another form
+	Decode                       // the same, to raw bytes
 )
 
 // Transfer is a piece of work for the caller: move an object. The caller must report it to Done exactly once.
@@ -41,7 +43,7 @@ type Transfer struct {
 	handed int64   // when the engine handed it out, or TakeUp was called
 	at     int     // its place in the crossing of its link
 	wrote  int64   // bytes written by a stage; 0: all of the room
-	stead  *Object // Relocate: has the other place
+	stead  *Object // Relocate, Encode, Decode: has the other place
 	spent  int64   // ns for which the stage kept the link waiting
 }
 
@@ -246,7 +248,7 @@ func (e *Engine) Done(now int64, x *Transfer, err error) {
 		e.spilled(now, x, err)
 	case Fetch:
 		e.fetched(now, x, err)
-	case Relocate:
+	case Relocate, Encode, Decode:
 		e.relocated(now, x, err)
 	}
 	e.makeProgress(now)

@@ -32,12 +32,19 @@ type world struct {
 	flights   []*Transfer
 	proofs    []Verification
 	parts     map[*Record][]*Object // what every checkpoint consists of
+	encoded   map[inForm]int64      // bytes that an encoder makes
 	forgotten map[*Record]int
 	gone      map[*Record]bool // seen gone: no flush of them may start any more
 	born      []*Record
 	woken     map[any]bool
 	cfg       Config
 	cat       *catalog // nil: no tier is durable
+}
+
+// inForm is an object in a form.
+type inForm struct {
+	of   *Record
+	form Form
 }
 
 type taken struct {
@@ -83,7 +90,7 @@ func newWorld(t *rapid.T, cfg Config) *world {
 
 // plainWorld is a world without an engine, and without a catalog.
 func plainWorld(t *rapid.T, cfg Config) *world {
-	return &world{t: t, cfg: cfg, parts: map[*Record][]*Object{}, forgotten: map[*Record]int{}, gone: map[*Record]bool{}, woken: map[any]bool{}}
+	return &world{t: t, cfg: cfg, parts: map[*Record][]*Object{}, encoded: map[inForm]int64{}, forgotten: map[*Record]int{}, gone: map[*Record]bool{}, woken: map[any]bool{}}
 }
 
 // start makes the engine, and tiers of unknown bytes.
@@ -244,7 +251,11 @@ func (w *world) exactly(o *Object, t int) int64 {
 	if o.more.shape.known&(1<<t) != 0 {
 		return o.Bytes(t)
 	}
-	return rapid.Int64Range(0, o.Bytes(t)).Draw(w.t, "exact")
+	of := inForm{o.home, o.Form(t)}
+	if w.encoded[of] == 0 {
+		w.encoded[of] = rapid.Int64Range(1, o.Bytes(t)).Draw(w.t, "exact")
+	}
+	return min(w.encoded[of], o.Bytes(t))
 }
 
 func (w *world) capture(t *rapid.T) {
@@ -540,7 +551,7 @@ func (w *world) took(d Direction, x *Transfer) bool {
 		}
 		return false
 	}
-	if (x.Kind == Flush || x.Kind == Spill || x.Kind == Relocate) != (d == Down) {
+	if (x.Kind == Flush || x.Kind == Spill || x.stead != nil) != (d == Down) {
 		w.fatalf("a transfer of kind %d goes in direction %d", x.Kind, d)
 	}
 	if (x.Kind == Flush || x.Kind == Spill) && (w.gone[x.Rec] || x.Obj.gone) {
@@ -594,8 +605,11 @@ func (w *world) done(i int, err error) {
 			number = w.read("transfer", x.From, x.FromOff, x.Obj)
 		}
 		w.staged(x)
+		if x.stead != nil {
+			w.write(x.To, x.ToOff, x.stead, number)
+		}
 		switch x.Kind {
-		case Flush, Load, Relocate:
+		case Flush, Load:
 			w.write(x.To, x.ToOff, x.Obj, number)
 		case Spill:
 			w.write(x.To, x.ToOff, x.Obj, contentOf(x.Rec))
@@ -606,6 +620,8 @@ func (w *world) done(i int, err error) {
 				}
 			}
 		}
+	} else if x.stead != nil {
+		w.write(x.To, x.ToOff, x.stead, -1)
 	} else if x.To >= 0 {
 		w.write(x.To, x.ToOff, x.Obj, -1) // a failing transfer leaves garbage
 	}
@@ -626,6 +642,12 @@ func (w *world) done(i int, err error) {
 
 // staged checks what a transfer does to the bytes, and draws how many it writes.
 func (w *world) staged(x *Transfer) {
+	if x.stead != nil {
+		if x.Kind == Encode {
+			x.Wrote(w.exactly(x.stead, x.To))
+		}
+		return
+	}
 	if change := x.Obj.Form(x.From) != x.Obj.Form(x.To); change != (x.Stage != Verbatim) {
 		w.fatalf("%v goes from tier %d to tier %d, and the stage is %d", name(x.Obj), x.From, x.To, x.Stage)
 	}

@@ -140,7 +140,7 @@ func (m *Machine) kick(d engine.Direction, link int) (started bool) {
 }
 
 func (m *Machine) start(x *engine.Transfer, d engine.Direction, link, w int) {
-	if m.encode != nil && x.Stage == engine.Encoding {
+	if m.encode != nil && (x.Stage == engine.Encoding || x.Kind == engine.Encode) {
 		x.Wrote(m.encode(x))
 	}
 	m.sent[link] += x.Sends()

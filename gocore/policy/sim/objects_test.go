@@ -300,3 +300,40 @@ func TestRelocationsJoinTheGaps(t *testing.T) {
 		t.Errorf("%v; %d bytes were evicted", err, m.Engine.Stats.Tiers[0].Evicted)
 	}
 }
+
+// A host without a disk holds more checkpoints when those that are not needed soon are encoded where they are, and gives them back when they are decoded.
+func TestCheckpointsAreEncodedInPlace(t *testing.T) {
+	cfg := engine.Config{Tiers: []engine.TierConfig{{Name: "host", Capacity: 8 * mib, Grain: 64}}}
+	m := NewMachine(cfg, nil, 10e9)
+	m.encode = func(x *engine.Transfer) int64 { return x.Writes() / 2 }
+	h := m.Engine.History("h")
+	for k := range int64(12) {
+		m.mustCapture(t, h, k, mib)
+		if k < 8 {
+			o := h.Get(Key(k)).Objects()[0]
+			if !m.Engine.Recode(m.now, o, 0, engine.Encoded, mib) && k < 7 {
+				t.Fatalf("checkpoint %d is not encoded, of %+v", k, m.Engine.Use(0))
+			}
+			m.Until(func() bool { return false })
+		}
+	}
+	if used := m.Engine.Use(0).Used; used > 8*mib || used < 8*mib-mib/2 {
+		t.Errorf("%d bytes hold 12 checkpoints of 1 MiB, of which most are half as large", used)
+	}
+	for k := int64(11); k >= 0; k-- {
+		o := h.Get(Key(k)).Objects()[0]
+		if o.Form(0) != engine.Raw && !m.Engine.Recode(m.now, o, 0, engine.Raw, 0) {
+			t.Fatalf("checkpoint %d is not decoded", k)
+		}
+		m.Until(func() bool { return false })
+		if o.Form(0) != engine.Raw || o.Bytes(0) != mib {
+			t.Fatalf("checkpoint %d has %d bytes in form %d", k, o.Bytes(0), o.Form(0))
+		}
+		if _, hit := m.mustRestore(t, h, k, true); !hit {
+			t.Errorf("checkpoint %d was not in the host", k)
+		}
+	}
+	if used := m.Engine.Use(0).Used; used != 0 {
+		t.Errorf("%d bytes are left", used)
+	}
+}
