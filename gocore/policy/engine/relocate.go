@@ -127,6 +127,7 @@ func (e *Engine) relocated(now int64, x *Transfer, err error) {
 	} else {
 		e.step(s, t, lifecycle.Abort)
 	}
+	e.withdrawPromisesOf(now, o) // the end of a restore that reads the old place does so for that one
 	e.updateCopy(now, o, t)
 	e.updateCopy(now, s, t)
 }
