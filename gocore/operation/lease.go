@@ -151,7 +151,7 @@ func (op *restore) lend() *Lease {
 		return l
 	}
 	l.Reads = r
-	l.Writable = r.Last && s.Engine.Fragment(r.Rec, r.Tier).Pins == 1
+	l.Writable = r.Last && s.Engine.Exclusive(r)
 	if l.device = s.DeviceTier(r.Tier); l.device != nil {
 		l.offset = op.at
 		l.Base = devicememory.Pointer(l.device.Address(op.at))

@@ -425,6 +425,7 @@ func (w *world) restoreOf(t *rapid.T, hi int, k model.Key) {
 func (w *world) hand(g *given) {
 	if g.Err == nil {
 		w.look(g)
+		w.exclusive(g)
 		w.e.HandOver(w.now, g.Restore)
 		if g.Last {
 			w.unpublished(g.Rec)
@@ -434,6 +435,32 @@ func (w *world) hand(g *given) {
 	if g.into || g.Direct || g.Err != nil {
 		w.end(g)
 	}
+}
+
+// exclusive checks that bytes which the caller of a restore may write to are no other's.
+func (w *world) exclusive(g *given) {
+	if !w.e.Exclusive(g.Restore) {
+		return
+	}
+	for _, other := range w.restores {
+		for _, o := range w.of(g.Rec) {
+			if shares := slices.Contains(w.of(other.Rec), o); shares && other != g && other.Phase == Ready && !other.Direct && !g.Direct && !other.moved(g) {
+				w.fatalf("%v is read by two restores, and one may write to it", name(o))
+			}
+		}
+	}
+	for _, r := range w.born {
+		for _, o := range w.of(g.Rec) {
+			if r != g.Rec && !r.gone && slices.Contains(w.of(r), o) {
+				w.fatalf("%v serves %v and %v, and a restore of one may write to it", name(o), r.Key, g.Rec.Key)
+			}
+		}
+	}
+}
+
+// moved tells whether two restores read different places.
+func (g *given) moved(other *given) bool {
+	return !slices.ContainsFunc(g.held, func(h held) bool { return slices.Contains(other.held, h) })
 }
 
 // look compares the bytes of a restore with the captured ones.
