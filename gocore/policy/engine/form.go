@@ -157,15 +157,8 @@ func (o *Object) side(upper int) Side {
 // willSend predicts how many bytes a flush of o sends over the link. As long as the size of the encoded bytes is not known, the part that the link's
 // flushes have sent lately is the best guess.
 func (l *link) willSend(o *Object) int64 {
-	if o.more == nil {
-		return o.home.Size
-	}
-	return l.willSendShaped(o)
-}
-
-func (l *link) willSendShaped(o *Object) int64 {
 	bytes := o.sent(l.upper, l.lower)
-	if o.more.shape == nil || o.more.shape.known&(1<<l.lower) != 0 || o.side(l.upper) == LowerSide {
+	if o.more == nil || o.more.shape == nil || o.more.shape.known&(1<<l.lower) != 0 || o.side(l.upper) == LowerSide {
 		return bytes
 	}
 	return min(bytes, int64(float64(o.Bytes(l.upper))*l.sends))
@@ -193,8 +186,11 @@ func (s *stages) time(at Side, bytes int64) int64 {
 
 // flushTime predicts how many ns a flush of o takes: its way over the link, and its stage.
 func (l *link) flushTime(o *Object) int64 {
+	if o.more == nil {
+		return l.down.Predict(o.home.Size)
+	}
 	ns := l.down.Predict(l.willSend(o))
-	if o.more == nil || o.Form(l.upper) == o.Form(l.lower) {
+	if o.Form(l.upper) == o.Form(l.lower) {
 		return ns
 	}
 	return ns + l.encode.time(o.side(l.upper), o.Bytes(l.upper))
@@ -219,6 +215,9 @@ func (l *link) observe(now int64, x *Transfer) {
 
 // straightFor predicts how many ns it takes to bring the bytes of a caller over the link as o.
 func (l *link) straightFor(o *Object) int64 {
+	if o.more == nil {
+		return l.straightTime(o.home.Size)
+	}
 	ns := l.straightTime(o.sent(caller, l.lower))
 	if o.Form(l.lower) != Raw {
 		ns += l.encode.time(o.side(caller), o.Bytes(caller))
