@@ -272,7 +272,7 @@ func (e *Engine) bypassCache(now int64, o *Object, err error, patience bool) (wa
 		for _, r := range waits {
 			e.letGo(now, r)
 		}
-		crowded := e.tiers[top].fits(o) && e.pinnedBytes(top)+e.tiers[top].extent(o) > e.tiers[top].Capacity
+		crowded := e.tiers[top].fits(o) && e.isCrowded(rec, top)
 		for _, r := range waits {
 			switch {
 			case !rec.gone && (r.options.Into || !crowded):
@@ -284,9 +284,43 @@ func (e *Engine) bypassCache(now int64, o *Object, err error, patience bool) (wa
 				e.endWaiting(now, r, err)
 			}
 		}
-		e.withdrawPromises(now, rec)
+		if rec.isWhole() {
+			e.withdrawPromises(now, rec)
+		} else { // the others of its objects may have claims, too
+			e.withdrawLoads(now, rec)
+		}
 	}
 	return waiting
+}
+
+// isCrowded tells whether leases leave tier t too little room for the objects of rec that nobody reads there.
+func (e *Engine) isCrowded(rec *Record, t int) bool {
+	tr := e.tiers[t]
+	bytes := e.pinnedBytes(t)
+	for _, o := range rec.Objects() {
+		if o.copies[t] == fragment.None || e.row(o, t).Pins == 0 {
+			bytes += tr.extent(o)
+		}
+	}
+	return bytes > tr.Capacity
+}
+
+// isPointless tells whether a load of o into tier t would only evict other objects of a chain: none of the restores that wait for it can have all of
+// its objects there before a lease ends.
+func (e *Engine) isPointless(o *Object, t int) bool {
+	if o.more == nil {
+		return false // the one checkpoint that needs it is whole
+	}
+	waits := false
+	for _, rec := range o.Refs() {
+		if len(e.waiting[rec]) == 0 {
+			continue
+		}
+		if waits = true; rec.isWhole() || t != rec.Top() || !e.isCrowded(rec, t) {
+			return false
+		}
+	}
+	return waits
 }
 
 // withdrawPromises withdraws the promises of rec's objects that are not expected, and loads of them that have not begun.

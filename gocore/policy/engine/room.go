@@ -269,7 +269,10 @@ func (e *Engine) attempt(now int64, t int, c *claim) bool {
 	if c.tried && c.seen == tr.version {
 		return false
 	}
-	v, w := e.seek(now, t, c.obj)
+	v, w := stuck, none
+	if !c.load || !e.isPointless(c.obj, t) {
+		v, w = e.seek(now, t, c.obj)
+	}
 	switch {
 	case v == granted:
 		c.over = true
