@@ -382,7 +382,7 @@ func (e *Engine) discard(now int64, r *Record) {
 	e.forget(r)
 }
 
-// cancelLoads withdraws the loads of r that have room but have not begun, and calls f for the tier of each.
+// cancelLoads withdraws the loads of o that have room but have not begun, and calls f for the tier of each.
 func (e *Engine) cancelLoads(o *Object, f func(t int)) {
 	for k, l := range e.links {
 		if bit := uint8(1) << k; o.loadsOn&bit != 0 && o.loadRuns&bit == 0 && o.copies[k] != fragment.None {

@@ -15,7 +15,7 @@ type dirty struct {
 	least need // a lower bound of the needs of all of them below
 }
 
-// setDirty records whether only the upper tier holds r and no flush of it is queued.
+// setDirty records whether only the upper tier holds o and no flush of it is queued.
 func (l *link) setDirty(e *Engine, o *Object, dirty bool) {
 	if dirty && o.dirtyAt[l.upper] < 0 && l.passable < unknown && !l.refuses(e, o) {
 		l.passable += e.tiers[l.upper].extent(o)
@@ -23,7 +23,7 @@ func (l *link) setDirty(e *Engine, o *Object, dirty bool) {
 	l.dirty.set(o, dirty)
 }
 
-// set adds r to the set or removes it.
+// set adds o to the set or removes it.
 func (d *dirty) set(o *Object, in bool) {
 	switch at, lane := o.dirtyAt[d.link], o.lane(); {
 	case in && at < 0:
@@ -55,14 +55,14 @@ func (d *dirty) heap(lane int32) *dirtyHeap {
 	return &d.heaps[lane]
 }
 
-// moved restores the heap order after r was restored or its place in the restore order has changed.
+// moved restores the heap order after o was restored or its place in the restore order has changed.
 func (d *dirty) moved(o *Object) {
 	if at := o.dirtyAt[d.link]; at >= 0 {
 		heap.Fix(&d.heaps[o.lane()], int(at))
 	}
 }
 
-// each calls f for all records of the set.
+// each calls f for all objects of the set.
 func (d *dirty) each(f func(*Object)) {
 	for _, lane := range d.lanes {
 		for _, o := range d.heaps[lane].objs {
@@ -74,8 +74,8 @@ func (d *dirty) each(f func(*Object)) {
 // few is how many records of a history next looks at for one that may be flushed.
 const few = 16
 
-// next is the record whose flush costs least, or nearly so, among those that may be flushed. Unexpected records come first, the longest untouched
-// before others. Then comes the record whose restore is farthest ahead. Nil if none of the first few of each history may be flushed.
+// next is the object whose flush costs least, or nearly so, among those that may be flushed. Unexpected objects come first, the longest untouched
+// before others. Then comes the object whose restore is farthest ahead. Nil if none of the first few of each history may be flushed.
 func (d *dirty) next(e *Engine, may func(*Object) bool) (best *Object) {
 	for _, lane := range d.lanes {
 		objs := d.heaps[lane].objs

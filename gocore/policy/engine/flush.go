@@ -4,7 +4,7 @@ import (
 	"velocpy/gocore/policy/fragment"
 )
 
-// queueFlush queues the flush of rec's copy in tier t. A second, more urgent request moves it forward.
+// queueFlush queues the flush of o's copy in tier t. A second, more urgent request moves it forward.
 func (e *Engine) queueFlush(now int64, t int, o *Object, urgent bool) {
 	if t >= len(e.links) || o.gone {
 		return
@@ -34,7 +34,7 @@ func (e *Engine) queueFlush(now int64, t int, o *Object, urgent bool) {
 	}
 }
 
-// unqueue withdraws the flush of rec over a link if it is queued and has not begun. The caller updates the rest of the state.
+// unqueue withdraws the flush of o over a link if it is queued and has not begun. The caller updates the rest of the state.
 func (e *Engine) unqueue(now int64, l *link, o *Object) bool {
 	bit := uint8(1) << l.upper
 	if o.queuedOn&bit == 0 || o.runs&bit != 0 {
@@ -185,7 +185,7 @@ func (l *link) unbegun(q *fifo[*Object]) *Object {
 	return nil
 }
 
-// unflushed tells whether the flush of rec over the link is queued and has not begun.
+// unflushed tells whether the flush of o over the link is queued and has not begun.
 func (l *link) unflushed(o *Object) bool {
 	bit := uint8(1) << l.upper
 	return !o.gone && o.queuedOn&bit != 0 && o.runs&bit == 0

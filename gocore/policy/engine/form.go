@@ -261,8 +261,8 @@ func (x *Transfer) Reads() int64 { return x.Obj.Bytes(x.From) }
 
 // Writes is how many bytes the transfer gives to its sink, or at the most as long as Wrote has not been called.
 func (x *Transfer) Writes() int64 {
-	if x.stead != nil {
-		return x.stead.Bytes(x.To)
+	if x.duplicate != nil {
+		return x.duplicate.Bytes(x.To)
 	}
 	return x.Obj.Bytes(x.To)
 }

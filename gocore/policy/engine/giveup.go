@@ -9,7 +9,7 @@ import (
 // GiveUpOn gives up on a transfer that has been under way for too long: the waiting operations fail with the reason. The transfer itself goes on,
 // since it cannot be stopped. It keeps its room until Done, and may succeed.
 func (e *Engine) GiveUpOn(now int64, x *Transfer, why error) {
-	if x.stead != nil {
+	if x.duplicate != nil {
 		return // nobody waits for it
 	}
 	t := max(x.From, x.To)

@@ -352,7 +352,7 @@ func (w *world) checkCounts() {
 		}
 	}
 	w.e.Unbegun(func(x *Transfer) {
-		if x.stead != nil {
+		if x.duplicate != nil {
 			transfers[copyAt{x.Obj, x.From}]++
 		}
 	})

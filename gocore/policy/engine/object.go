@@ -147,7 +147,7 @@ func (e *Engine) row(o *Object, t int) *fragment.Fragment[*Object] {
 	return e.tiers[t].table.At(o.copies[t])
 }
 
-// step takes the copy of r in tier t through one transition of its life cycle. A transition that the state machine forbids is a defect of the engine.
+// step takes the copy of o in tier t through one transition of its life cycle. A transition that the state machine forbids is a defect of the engine.
 // It panics, and the core turns the panic into a clean failure of every later call.
 func (e *Engine) step(o *Object, t int, ev lifecycle.Event) {
 	f := e.row(o, t)
@@ -158,7 +158,7 @@ func (e *Engine) step(o *Object, t int, ev lifecycle.Event) {
 	f.State = next
 }
 
-// updateCopy updates the class of r's copy in tier t, and the state that depends on it. The copy of a record that is gone, or a spoiled copy, is freed as
+// updateCopy updates the class of o's copy in tier t, and the state that depends on it. The copy of an object that is gone, or a spoiled copy, is freed as
 // soon as it has no reader and no transfer.
 func (e *Engine) updateCopy(now int64, o *Object, t int) {
 	id := o.copies[t]
@@ -218,7 +218,7 @@ func (e *Engine) setClass(t int, f *fragment.Fragment[*Object], c fragment.Class
 	f.Class = c
 }
 
-// isFlushable tells whether r's copy in tier t might make room by a flush.
+// isFlushable tells whether o's copy in tier t might make room by a flush.
 func (e *Engine) isFlushable(o *Object, t int) bool {
 	return t < len(e.links) && !e.links[t].refuses(e, o)
 }
@@ -235,7 +235,7 @@ func (e *Engine) roomAppeared(t int) {
 	}
 }
 
-// place records that r's copy in tier t is in fragment id, and begins its life cycle there.
+// place records that o's copy in tier t is in fragment id, and begins its life cycle there.
 func (e *Engine) place(o *Object, t int, id fragment.ID, ev lifecycle.Event) {
 	tr := e.tiers[t]
 	f := tr.table.At(id)
@@ -256,7 +256,7 @@ func (e *Engine) tellRoom(t int, off, n int64, taken bool) {
 	}
 }
 
-// free gives back r's fragment in tier t and returns the gap that it leaves, if any.
+// free gives back o's fragment in tier t and returns the gap that it leaves, if any.
 func (e *Engine) free(o *Object, t int) fragment.ID {
 	tr := e.tiers[t]
 	id := o.copies[t]
@@ -282,7 +282,7 @@ func (e *Engine) free(o *Object, t int) fragment.ID {
 		}
 	}
 	if o != &o.home.own {
-		o.home.steads--
+		o.home.duplicates--
 	}
 	e.forget(o.home)
 	return gap

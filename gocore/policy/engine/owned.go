@@ -24,12 +24,7 @@ func (e *Engine) BeginUse(now int64, owner *Record, o RestoreOptions) (*Restore,
 	o.Last, o.Peek = false, true
 	r := &Restore{Rec: owner, options: o, quiet: true, Hit: e.Complete(owner, owner.Top())}
 	e.touch(owner)
-	e.locate(now, r)
-	if r.Phase != Ended {
-		e.makeProgress(now)
-	}
-	r.quiet = false
-	return r, r.Err
+	return e.begin(now, r)
 }
 
 // Disown gives up an object without a checkpoint. It does nothing to one that is given up already.

@@ -81,7 +81,7 @@ func (e *Engine) distance(r *Record) int64 {
 	return evict.Distance(r.place-e.places[lane], e.intervals[lane])
 }
 
-// later tells whether a is needed later than b, a record of another history: a is not expected, or its restore is farther ahead.
+// later tells whether a is needed later than b, an object of another history: a is not expected, or its restore is farther ahead.
 func (e *Engine) later(a, b *Object) bool {
 	x, y := a.next() != fragment.Unexpected, b.next() != fragment.Unexpected
 	switch {

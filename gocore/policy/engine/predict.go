@@ -97,7 +97,7 @@ func (e *Engine) roomIn(now int64, t int, bytes int64, w evict.Window) (ns int64
 	return min(p.ready, p.alone) - now, true
 }
 
-// flush records the predicted end of the flush of r.
+// flush records the predicted end of the flush of o.
 func (p *wait) flush(o *Object, ends int64) {
 	f := p.tr.table.At(o.copies[p.tr.index])
 	if f.Offset >= p.begin && f.Offset <= p.end {
@@ -126,7 +126,7 @@ func (p *wait) queued() {
 	}
 }
 
-// comes tells whether queued has gone through the flush of r.
+// comes tells whether queued has gone through the flush of o.
 func (p *wait) comes(o *Object) bool { return slices.Contains(p.urgent[:p.some], o) }
 
 // window goes through the flushes of the window's fragments that are not urgent yet.

@@ -12,21 +12,21 @@ import (
 // Record is one version of one checkpoint, and refers to the objects that hold its bytes. It exists until it has been dropped, replaced or consumed and
 // the last reader of its bytes has gone.
 type Record struct {
-	Hist    *History
-	Key     model.Key
-	ID      uint64 // names this version, never reused
-	Size    int64  // bytes of the checkpoint
-	Align   int64
-	Version *checkpoint.Version // what its bytes are; nil in simulations
-	written int64               // Engine.count at its capture: the order of writing
-	seq     int64               // place in the restore order, or fragment.Unexpected
-	place   int64               // of seq on the axis of intervals, or fragment.Unexpected
-	ref     plan.Ref            // in its history's records, while it is the checkpoint of its key
-	top     uint8               // the fastest tier that it may be in: a private one, or the first shared one
-	gone    bool
-	hidden  bool   // Lend hides it
-	steads  uint8  // second places of its own object (relocate.go)
-	own     Object // what its capture placed; part of the record, so that a checkpoint costs one allocation
+	Hist       *History
+	Key        model.Key
+	ID         uint64 // names this version, never reused
+	Size       int64  // bytes of the checkpoint
+	Align      int64
+	Version    *checkpoint.Version // what its bytes are; nil in simulations
+	written    int64               // Engine.count at its capture: the order of writing
+	seq        int64               // place in the restore order, or fragment.Unexpected
+	place      int64               // of seq on the axis of intervals, or fragment.Unexpected
+	ref        plan.Ref            // in its history's records, while it is the checkpoint of its key
+	top        uint8               // the fastest tier that it may be in: a private one, or the first shared one
+	gone       bool
+	hidden     bool   // Lend hides it
+	duplicates uint8  // second places of its own object (relocate.go)
+	own        Object // what its capture placed; part of the record, so that a checkpoint costs one allocation
 }
 
 // Objects are what the checkpoint consists of, in the order in which a restore needs them.
@@ -134,7 +134,7 @@ func (e *Engine) mayRead(r *Record, t int) bool {
 
 // forget gives back the slot of a record that is gone, once no tier holds bytes of its own object.
 func (e *Engine) forget(r *Record) {
-	if !r.gone || !r.own.gone || r.steads > 0 || e.placed(&r.own) {
+	if !r.gone || !r.own.gone || r.duplicates > 0 || e.placed(&r.own) {
 		return
 	}
 	if slot := uint32(r.ID); e.slots[slot] == r {

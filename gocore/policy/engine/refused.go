@@ -49,7 +49,7 @@ func (l *link) retryRefused(n need) {
 	l.passable = unknown
 }
 
-// refuses tells whether the flush of rec would find no room below.
+// refuses tells whether the flush of o would find no room below.
 func (l *link) refuses(e *Engine, o *Object) bool {
 	return len(l.refused) > 0 && l.refused.covers(e.tiers[l.lower].need(o))
 }
@@ -69,7 +69,7 @@ func (e *Engine) recount(l *link) {
 	})
 }
 
-// refuse records that the lower tier has no room for rec.
+// refuse records that the lower tier has no room for o.
 func (e *Engine) refuse(now int64, l *link, o *Object) {
 	lower := e.tiers[l.lower]
 	l.refused.add(lower.need(o))

@@ -63,18 +63,18 @@ func (e *Engine) isMovable(o *Object, t int) bool {
 // move queues the transfer of o's copy to a gap of tier t that begins before an offset.
 func (e *Engine) move(now int64, o *Object, t int, kind TransferKind, shape *shaped, end int64) bool {
 	tr := e.tiers[t]
-	s := o.stead(shape)
+	s := o.duplicate(shape)
 	gap := tr.gapBefore(s, end)
 	if gap == fragment.None {
 		return false
 	}
 	id, _ := tr.table.PlaceIn(gap, tr.extent(s), tr.align(s), s)
 	e.place(s, t, id, lifecycle.BeginWrite)
-	o.home.steads++
+	o.home.duplicates++
 	f, from := tr.table.At(id), e.row(o, t)
 	f.Transfers, from.Transfers = 1, 1
 	e.updateCopy(now, o, t)
-	x := &Transfer{Kind: kind, Rec: o.Rec(), Obj: o, From: t, To: t, FromOff: from.Offset, ToOff: f.Offset, sent: o.Bytes(t), stead: s}
+	x := &Transfer{Kind: kind, Rec: o.Rec(), Obj: o, From: t, To: t, FromOff: from.Offset, ToOff: f.Offset, sent: o.Bytes(t), duplicate: s}
 	e.passing[Down][min(t, len(e.passing[Down])-1)].push(x)
 	return true
 }
@@ -94,9 +94,9 @@ func (tr *tier) gapBefore(o *Object, end int64) fragment.ID {
 	return fragment.None
 }
 
-// stead returns an object that stands for o in a second place of a tier: first in the new one, while the bytes move, and then in the old one, while readers
+// duplicate returns an object that has the second place of o in a tier: the new one while the bytes move, and then the old one while readers
 // are left. Nobody refers to it, so the place is given back as soon as nothing reads or writes it.
-func (o *Object) stead(shape *shaped) *Object {
+func (o *Object) duplicate(shape *shaped) *Object {
 	s := &Object{gone: true, captured: true}
 	s.init(o.home, o.touched)
 	s.top = o.top
@@ -108,7 +108,7 @@ func (o *Object) stead(shape *shaped) *Object {
 
 // relocated ends a relocation. The object has its new place if nothing else began to move its copy meanwhile.
 func (e *Engine) relocated(now int64, x *Transfer, err error) {
-	o, s, t := x.Obj, x.stead, x.From
+	o, s, t := x.Obj, x.duplicate, x.From
 	tr := e.tiers[t]
 	if err == nil && x.Kind != Relocate {
 		e.settle(s, t, x.wrote)

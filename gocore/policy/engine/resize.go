@@ -35,7 +35,7 @@ func (l *leaving) take(list *[]*Object, on uint16) *Object {
 	return o
 }
 
-// look records that r's copy behind the end may be evicted, or has to be flushed.
+// look records that o's copy behind the end may be evicted, or has to be flushed.
 func (l *leaving) look(o *Object, t int, c fragment.Class) {
 	if c == fragment.Free || c == fragment.Promised || c == fragment.Dirty {
 		l.add(&l.next, onNext(t), o)

@@ -76,6 +76,11 @@ func (e *Engine) BeginRestore(now int64, h *History, k model.Key, o RestoreOptio
 		e.noteLease(h, r)
 		r.Last = e.advance(now, h, rec, r.Hit) || o.Last
 	}
+	return e.begin(now, r)
+}
+
+// begin locates a new restore, whose caller learns its phase from the result and not by a notice.
+func (e *Engine) begin(now int64, r *Restore) (*Restore, error) {
 	e.locate(now, r)
 	if r.Phase != Ended {
 		e.makeProgress(now)
@@ -220,7 +225,7 @@ func (e *Engine) fetch(now int64, r *Restore) {
 	}
 }
 
-// isLoadable tells whether tier t, and those that the bytes pass through, are large enough for rec.
+// isLoadable tells whether tier t, and those that the bytes pass through, are large enough for o.
 func (e *Engine) isLoadable(o *Object, t int) bool {
 	for ; t < len(e.tiers) && !e.complete(o, t); t++ {
 		if e.uses(o, t) && !e.tiers[t].fits(o) {
@@ -230,7 +235,7 @@ func (e *Engine) isLoadable(o *Object, t int) bool {
 	return true
 }
 
-// loadInto loads a record into tier t, through the tiers between, because a restore waits for it.
+// loadInto loads an object into tier t, through the tiers between, because a restore waits for it.
 func (e *Engine) loadInto(now int64, o *Object, t int) {
 	bit := uint8(1) << t
 	if o.copies[t] != fragment.None || o.loadsOn&bit != 0 {
@@ -345,7 +350,7 @@ func (e *Engine) withdrawPromisesOf(now int64, o *Object) {
 	}
 }
 
-// unload withdraws the loads of rec that have not begun: no restore is expected, and loads that restores wait for find the link free.
+// unload withdraws the loads of o that have not begun: no restore is expected, and loads that restores wait for find the link free.
 func (e *Engine) unload(now int64, o *Object) {
 	e.cancelLoads(o, func(t int) {
 		e.step(o, t, lifecycle.Abort)
@@ -354,7 +359,7 @@ func (e *Engine) unload(now int64, o *Object) {
 	})
 }
 
-// read tells whether a restore reads rec in any tier.
+// read tells whether a restore reads o in any tier.
 func (e *Engine) read(o *Object) bool {
 	for t, id := range o.copies[:len(e.tiers)] {
 		if id != fragment.None && e.tiers[t].table.At(id).Pins > 0 {
@@ -377,7 +382,7 @@ func (e *Engine) beginLoad(now int64, o *Object, t int, urgent bool) {
 	}
 }
 
-// makeLoadsUrgent moves the queued loads of rec before those that no restore waits for.
+// makeLoadsUrgent moves the queued loads of o before those that no restore waits for.
 func (e *Engine) makeLoadsUrgent(o *Object) {
 	for k, l := range e.links {
 		if bit := uint8(1) << k; o.loadsOn&bit != 0 && o.loadRuns&bit == 0 && o.copies[k] != fragment.None {

@@ -29,7 +29,7 @@ type claim struct {
 	came             bool // deflected from a tier below, which has no room
 }
 
-// extent is the room that r takes in the tier, align the alignment of its offset.
+// extent is the room that o takes in the tier, align the alignment of its offset.
 func (tr *tier) extent(o *Object) int64 {
 	g := max(tr.Grain, 1)
 	return (o.Bytes(tr.index) + g - 1) / g * g
@@ -54,7 +54,7 @@ const (
 // none is no window.
 var none = evict.Window{First: fragment.None, Last: fragment.None}
 
-// room tries to place r in tier t and evicts the window that algorithm 1 chooses. It serves demands only: it breaks promises if nothing else helps,
+// room tries to place o in tier t and evicts the window that algorithm 1 chooses. It serves demands only: it breaks promises if nothing else helps,
 // and makes the flushes urgent that the room depends on.
 func (e *Engine) room(now int64, t int, o *Object) verdict {
 	v, w := e.seek(now, t, o)
@@ -92,7 +92,7 @@ func (e *Engine) seek(now int64, t int, o *Object) (verdict, evict.Window) {
 	return stuck, none
 }
 
-// spare is room for a prefetch. It evicts nothing that is expected sooner than r and breaks no promise. If a restore is predicted to make the room
+// spare is room for a prefetch. It evicts nothing that is expected sooner than o and breaks no promise. If a restore is predicted to make the room
 // before the flushes would, these do not become urgent. The prefetch is then tried again when that restore has ended a promise.
 func (e *Engine) spare(now int64, t int, o *Object) verdict {
 	tr := e.tiers[t]
@@ -170,7 +170,7 @@ func (e *Engine) passable(tr *tier) int64 {
 	return dirty
 }
 
-// evict frees the window, which is evictable as a whole, and places r in it.
+// evict frees the window, which is evictable as a whole, and places o in it.
 func (e *Engine) evict(now int64, t int, w evict.Window, o *Object) {
 	tr := e.tiers[t]
 	victims := e.victims[:0] // listed first: freeing a fragment merges it with the adjacent gap and invalidates its ID
@@ -240,7 +240,7 @@ func (e *Engine) release(now int64, o *Object, t int) {
 	e.updateCopy(now, o, t)
 }
 
-// lower is the fastest tier below t with all bytes of r, or -1.
+// lower is the fastest tier below t with all bytes of o, or -1.
 func (e *Engine) lower(o *Object, t int) int {
 	for t++; t < len(e.tiers); t++ {
 		if e.complete(o, t) {
@@ -295,7 +295,7 @@ func (c *claim) deny(now int64, err error) {
 	}
 }
 
-// withdrawClaims ends the claims for rec: all of them, or only those of loads.
+// withdrawClaims ends the claims for o: all of them, or only those of loads.
 func (e *Engine) withdrawClaims(now int64, o *Object, loads bool) {
 	for _, tr := range e.tiers {
 		for i := 0; i < tr.claims.len(); i++ {

@@ -39,12 +39,12 @@ type Transfer struct {
 	Aside          bool     // no worker carries it (PutAside)
 	// began is when its bytes began to move; the engine learns the link's rate from it. The worker that carries the transfer out sets it without the
 	// caller's lock. So until Done the engine reads handed instead.
-	began  int64
-	handed int64   // when the engine handed it out, or TakeUp was called
-	at     int     // its place in the crossing of its link
-	wrote  int64   // bytes written by a stage; 0: all of the room
-	stead  *Object // Relocate, Encode, Decode: has the other place
-	spent  int64   // ns for which the stage kept the link waiting
+	began     int64
+	handed    int64   // when the engine handed it out, or TakeUp was called
+	at        int     // its place in the crossing of its link
+	wrote     int64   // bytes written by a stage; 0: all of the room
+	duplicate *Object // Relocate, Encode, Decode: has the other place
+	spent     int64   // ns for which the stage kept the link waiting
 }
 
 // Begun tells that the bytes begin to move only now. Earlier waiting says nothing about the link.

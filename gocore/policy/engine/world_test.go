@@ -578,7 +578,7 @@ func (w *world) took(d Direction, x *Transfer) bool {
 		}
 		return false
 	}
-	if (x.Kind == Flush || x.Kind == Spill || x.stead != nil) != (d == Down) {
+	if (x.Kind == Flush || x.Kind == Spill || x.duplicate != nil) != (d == Down) {
 		w.fatalf("a transfer of kind %d goes in direction %d", x.Kind, d)
 	}
 	if (x.Kind == Flush || x.Kind == Spill) && (w.gone[x.Rec] || x.Obj.gone) {
@@ -632,8 +632,8 @@ func (w *world) done(i int, err error) {
 			number = w.read("transfer", x.From, x.FromOff, x.Obj)
 		}
 		w.staged(x)
-		if x.stead != nil {
-			w.write(x.To, x.ToOff, x.stead, number)
+		if x.duplicate != nil {
+			w.write(x.To, x.ToOff, x.duplicate, number)
 		}
 		switch x.Kind {
 		case Flush, Load:
@@ -647,8 +647,8 @@ func (w *world) done(i int, err error) {
 				}
 			}
 		}
-	} else if x.stead != nil {
-		w.write(x.To, x.ToOff, x.stead, -1)
+	} else if x.duplicate != nil {
+		w.write(x.To, x.ToOff, x.duplicate, -1)
 	} else if x.To >= 0 {
 		w.write(x.To, x.ToOff, x.Obj, -1) // a failing transfer leaves garbage
 	}
@@ -669,9 +669,9 @@ func (w *world) done(i int, err error) {
 
 // staged checks what a transfer does to the bytes, and draws how many it writes.
 func (w *world) staged(x *Transfer) {
-	if x.stead != nil {
+	if x.duplicate != nil {
 		if x.Kind == Encode {
-			x.Wrote(w.exactly(x.stead, x.To))
+			x.Wrote(w.exactly(x.duplicate, x.To))
 		}
 		return
 	}
