@@ -39,21 +39,27 @@ func (v *Version) AdoptLeaves(all []uint64) {
 	}
 }
 
-// NoteLeaves takes over the hashes of the leaves of one region with more than one.
-func (v *Version) NoteLeaves(region int32, hashes []uint64) {
-	for {
-		before := v.leaves.Load()
-		now := &leafHashes{some: map[int32][]uint64{region: append([]uint64(nil), hashes...)}}
+// NoteLeaves takes over the hashes of the leaves of some regions with more than one: of each, all of its leaves.
+func (v *Version) NoteLeaves(found map[int32][]uint64) {
+	for len(found) > 0 {
+		before, now := v.leaves.Load(), &leafHashes{some: found}
 		if before != nil {
 			if before.all != nil {
 				return
 			}
-			maps.Copy(now.some, before.some)
+			now.some = maps.Clone(before.some)
+			maps.Copy(now.some, found)
 		}
 		if v.leaves.CompareAndSwap(before, now) {
 			return
 		}
 	}
+}
+
+// knowsLeaves tells whether the hashes of the leaves of a region are known.
+func (v *Version) knowsLeaves(region int32) bool {
+	known := v.leaves.Load()
+	return known != nil && (known.all != nil || known.some[region] != nil)
 }
 
 // AllLeaves returns the hashes of the leaves of all regions with more than one, in order; nil if not all are known.

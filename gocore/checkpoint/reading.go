@@ -99,11 +99,20 @@ func (r *Reading) Verification(slot []byte) *Verification {
 	return &Verification{Slot: slot, Version: r.Version, Regions: r.Wanted.Regions, parts: r.Wanted.Parts != nil, checks: r.Checks}
 }
 
-// NoteLeaves takes over the hashes of the leaves of a check that has passed, if it was of a whole region whose leaves were not known.
-func (r *Reading) NoteLeaves(check int, hashes []uint64) { r.Version.note(&r.Checks[check], hashes) }
+// NoteLeaves takes over the hashes of the leaves of all checks, which have passed. Those of whole regions are kept, if they were not known.
+func (r *Reading) NoteLeaves(hashes func(check int) []uint64) { r.Version.note(r.Checks, hashes) }
 
-func (v *Version) note(c *Check, hashes []uint64) {
-	if c.whole && len(hashes) > 1 && v.AllLeaves() == nil {
-		v.NoteLeaves(c.Region, hashes)
+func (v *Version) note(checks []Check, hashes func(check int) []uint64) {
+	var found map[int32][]uint64
+	for j := range checks {
+		c := &checks[j]
+		if !c.whole || multiple(c.Bytes) == 0 || v.knowsLeaves(c.Region) {
+			continue
+		}
+		if found == nil {
+			found = map[int32][]uint64{}
+		}
+		found[c.Region] = append([]uint64(nil), hashes(j)...)
 	}
+	v.NoteLeaves(found)
 }

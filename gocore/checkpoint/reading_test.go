@@ -30,7 +30,7 @@ func drawVersion(t *rapid.T) (*Version, []byte) {
 // drawPartOf draws a part of a region: rows at a distance, or a run.
 func drawPartOf(t *rapid.T, region int64) model.Part {
 	if rapid.IntRange(0, 3).Draw(t, "whole") == 0 {
-		return model.WholeRegion(region)
+		return model.Part{Item: region}
 	}
 	if region == 0 || rapid.IntRange(0, 5).Draw(t, "empty") == 0 {
 		return model.Part{Offset: rapid.Int64Range(0, region).Draw(t, "at")}
@@ -80,7 +80,7 @@ func TestReadingOfParts(t *testing.T) {
 					for at := span.Offset; at < span.End(); at += checksum.LeafBytes {
 						leaves = append(leaves, checksum.Leaf(captured[at:min(at+checksum.LeafBytes, span.End())]))
 					}
-					b.NoteLeaves(int32(i), leaves)
+					b.NoteLeaves(map[int32][]uint64{int32(i): leaves})
 				}
 			}
 		}

@@ -13,9 +13,6 @@ type Part struct {
 	Item           int64 // bytes of one element
 }
 
-// WholeRegion returns the part that is all of a region.
-func WholeRegion(bytes int64) Part { return Part{Item: bytes} }
-
 // IsWhole tells whether the part is all of a region of so many bytes.
 func (p *Part) IsWhole(bytes int64) bool {
 	return len(p.Shape) == 0 && p.Offset == 0 && p.Item == bytes

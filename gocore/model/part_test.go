@@ -129,7 +129,7 @@ func TestPartsThatCannotBe(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v, %v", name, bytes, err, p.Cover(100, 1, 0))
 		}
 	}
-	whole := WholeRegion(100)
+	whole := Part{Item: 100}
 	if bytes, err := whole.Check(100); err != nil || bytes != 100 || !whole.IsWhole(100) || whole.IsWhole(99) {
 		t.Errorf("a whole region: %d bytes, %v", bytes, err)
 	}

@@ -118,8 +118,8 @@ func (op *restore) endParts(out *Outcome) (status.Code, error) {
 			if sums[j] != c.Sum {
 				return op.damaged(int(c.Region))
 			}
-			op.reading.NoteLeaves(j, op.job.Leaves(j))
 		}
+		op.reading.NoteLeaves(op.job.Leaves)
 		op.check = false
 		return status.Again, nil
 	}

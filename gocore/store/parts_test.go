@@ -179,7 +179,7 @@ func (c *client) checkParts(r *rapid.T, all []*matrix, tier int, verified bool) 
 		w := m.draw(r)
 		part := m.part(w)
 		if rapid.IntRange(0, 3).Draw(r, "whole") == 0 {
-			w, part = window{step: 1, rows: m.rows, n: m.row}, model.WholeRegion(m.rows*m.row)
+			w, part = window{step: 1, rows: m.rows, n: m.row}, model.Part{Item: m.rows * m.row}
 		}
 		to := make([]byte, w.rows*w.n)
 		into := region(to, 0)
@@ -340,7 +340,7 @@ func TestPartsThatAreRefused(t *testing.T) {
 			t.Errorf("%s: bytes were written", name)
 		}
 	}
-	if _, err := c.restoreTo(1, operation.RestoreArgs{Lease: true, Parts: []model.Part{model.WholeRegion(1000)}}); status.CodeOf(err) != status.Invalid {
+	if _, err := c.restoreTo(1, operation.RestoreArgs{Lease: true, Parts: []model.Part{{Item: 1000}}}); status.CodeOf(err) != status.Invalid {
 		t.Errorf("a lease: %v", err)
 	}
 	if _, err := c.restoreTo(1, operation.RestoreArgs{Into: []model.Region{region(make([]byte, 1000), 0)}, Parts: []model.Part{}}); status.CodeOf(err) != status.Invalid {

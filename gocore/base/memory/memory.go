@@ -89,10 +89,12 @@ func (m *Mapping) reserve() error {
 // reserveSparse asks for memory that the kernel does not count before it is touched.
 func (m *Mapping) reserveSparse() (err error) {
 	m.whole, err = unix.Mmap(-1, 0, int(m.bytes), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
-	if err == nil {
-		m.base = unsafe.Pointer(unsafe.SliceData(m.whole))
+	if err != nil {
+		return err
 	}
-	return err
+	m.base = unsafe.Pointer(unsafe.SliceData(m.whole))
+	_ = unix.Madvise(m.whole, unix.MADV_NOHUGEPAGE) // a system without huge pages refuses the advice, and needs none
+	return nil
 }
 
 // Base returns the address of byte 0; never nil.

@@ -14,6 +14,7 @@ import (
 	"errors"
 
 	"velocpy/gocore/base/memory"
+	"velocpy/gocore/base/status"
 	"velocpy/gocore/cache"
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/config"
@@ -124,7 +125,7 @@ func (p *Path) open(r *Result, want checkpoint.Selection) error {
 	l := p.version.Layout
 	p.oneSpan[0].Bytes = l.End() // bytes behind the last region may never have been written
 	p.spans = p.oneSpan[:]
-	if want.Parts != nil || len(want.Regions) < len(l.Spans) {
+	if p.x.To < 0 { // gaps between regions may be large, and may never have been written
 		p.reading = p.version.Reading(want, p.c.Set.Verifies != config.VerifyOff)
 		p.spans, p.x.Fetched = p.reading.Spans, p.reading.Bytes()
 	}
@@ -253,7 +254,15 @@ func (p *Path) move() error {
 	if from := p.source.Bytes(); from != nil {
 		return p.sink.Write(0, from)
 	}
+	if isDevice(p.source) || isDevice(p.sink) { // the checksums of a slot there are of the whole slot
+		return status.New(status.Unavailable, "bytes on a device go only to memory that the host can address")
+	}
 	return p.throughWindow()
+}
+
+func isDevice(end any) bool {
+	_, device := end.(*deviceSlot)
+	return device
 }
 
 // fill lets the source bring the bytes to their place.

@@ -8,7 +8,7 @@ import (
 	"velocpy/gocore/device"
 )
 
-// window is how many bytes of a checkpoint a path holds beside the cache at once.
+// window is how many bytes of a checkpoint a path holds beside the cache at once. A source may gather one region more.
 const window = 8 << 20
 
 // throughWindow moves bytes that the host can address neither in the source nor in the sink.

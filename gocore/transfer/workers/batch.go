@@ -152,14 +152,16 @@ func (w *worker) moveAdjacent(run []*engine.Transfer, results []*path.Result) {
 }
 
 func (w *worker) write(at int64, buffer []byte, run []*engine.Transfer, results []*path.Result) {
+	together := make([]*path.Result, 0, len(run))
 	for _, x := range run {
-		path.Move(w.s.Cache, x, wanted(x), path.Options{To: buffer[x.ToOff-at:]})
+		moved := path.Move(w.s.Cache, x, wanted(x), path.Options{To: buffer[x.ToOff-at:]})
+		if moved.Err != nil {
+			return
+		}
+		together = append(together, moved)
 	}
-	if w.s.Disk.Space.Write(at, buffer) != nil {
-		return
-	}
-	for i := range results {
-		results[i] = &path.Result{}
+	if w.s.Disk.Space.Write(at, buffer) == nil {
+		copy(results, together)
 	}
 }
 

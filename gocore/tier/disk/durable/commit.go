@@ -26,8 +26,9 @@ type Change struct {
 	Drop      bool
 	Clear     bool
 	Retention *model.Retention
-	Clarify   bool // no change: a batch that resolves the uncertainty about earlier changes
-	Tag       any  // for the caller's use; a Watcher is told when the change has landed
+	Clarify   bool    // no change: a batch that resolves the uncertainty about earlier changes
+	Tag       any     // for the caller's use
+	Watcher   Watcher // nil: none
 
 	// Err is why the change is not durable. Uncertain: the change may or may not be durable. It turns out not to be as soon as a later change is durable.
 	// Until then the caller must keep the written bytes in place.
@@ -36,7 +37,7 @@ type Change struct {
 	record    *catalog.Record
 }
 
-// Watcher is the tag of a change that tells it when the change has landed, after Land or Apply. No lock is held.
+// Watcher is told when a change has landed, after Land or Apply. No lock is held.
 type Watcher interface{ Landed(c *Change) }
 
 // Commit hands changes over, in this order, without waiting; Land is called with their outcome. Changes that arrive together share their syncs.
@@ -53,7 +54,7 @@ func (d *Dir) Sync() error { return d.await(&Change{Clarify: true}) }
 // await hands a change over, and waits until it has landed.
 func (d *Dir) await(c *Change) error {
 	landed := make(landing)
-	c.Tag = landed
+	c.Watcher = landed
 	d.Commit(c)
 	select {
 	case <-landed:
@@ -215,8 +216,8 @@ func (d *Dir) land(group []*Change, suspect []int64) {
 		d.applyAll(group)
 	}
 	for _, c := range group {
-		if w, ok := c.Tag.(Watcher); ok {
-			w.Landed(c)
+		if c.Watcher != nil {
+			c.Watcher.Landed(c)
 		}
 	}
 }

@@ -289,7 +289,7 @@ func (s *objectSink) Commit() error {
 	x.state = objectCommitted
 	x.of.unlanded[x] = struct{}{}
 	x.of.mu.Unlock()
-	x.of.dir.Commit(&Change{History: x.of.history, Off: x.Offset, Tag: x, Put: &catalog.Row{
+	x.of.dir.Commit(&Change{History: x.of.history, Off: x.Offset, Watcher: x, Put: &catalog.Row{
 		Key: model.NumberKey(int64(x.ID)), Serial: x.ID, Align: segment.Block, Layout: &catalog.Layout{Layout: description.Bytes(x.Bytes)},
 	}})
 	return nil
