@@ -116,7 +116,7 @@ func (e *Engine) relocated(now int64, x *Transfer, err error) {
 	old, made := e.row(o, t), e.row(s, t)
 	old.Transfers--
 	made.Transfers--
-	still := !o.gone && old.Transfers == 0 && !o.verifying && o.spoiled&(1<<t) == 0 && (x.Kind == Relocate || old.Pins == 0)
+	still := !o.gone && old.Transfers == 0 && !o.verifying && o.spoiled&(1<<t) == 0 && (x.Kind == Relocate || old.Pins == 0 && !o.contradicts(s, t))
 	if err == nil && still && !tr.behind(made) {
 		made.State, made.Verified, made.Born, made.ETA = old.State, old.Verified && x.Kind == Relocate, old.Born, old.ETA
 		old.Owner, made.Owner = s, o
@@ -128,8 +128,21 @@ func (e *Engine) relocated(now int64, x *Transfer, err error) {
 		e.step(s, t, lifecycle.Abort)
 	}
 	e.withdrawPromisesOf(now, o) // the end of a restore that reads the old place does so for that one
-	e.updateCopy(now, o, t)
+	for u := range e.tiers { // the new size may fit a tier below that was too small, or not fit any more
+		e.updateCopy(now, o, u)
+	}
 	e.updateCopy(now, s, t)
+}
+
+// contradicts tells whether another tier has a copy of o in the form that s has in tier t, but of another size: one form has one size. Two encoders that
+// ran at once may have come to different ones.
+func (o *Object) contradicts(s *Object, t int) bool {
+	for u, id := range o.copies {
+		if u != t && id != fragment.None && o.Form(u) == s.Form(t) && o.Bytes(u) != s.Bytes(t) {
+			return true
+		}
+	}
+	return false
 }
 
 // exchange gives o the form that its new place in tier t has, and s the form of the old place.
