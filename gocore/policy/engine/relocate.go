@@ -128,7 +128,7 @@ func (e *Engine) relocated(now int64, x *Transfer, err error) {
 		e.step(s, t, lifecycle.Abort)
 	}
 	e.withdrawPromisesOf(now, o) // the end of a restore that reads the old place does so for that one
-	for u := range e.tiers { // the new size may fit a tier below that was too small, or not fit any more
+	for u := range e.tiers {     // the new size may fit a tier below that was too small, or not fit any more
 		e.updateCopy(now, o, u)
 	}
 	e.updateCopy(now, s, t)

@@ -100,7 +100,7 @@ func (e *Engine) locate(now int64, r *Restore) {
 		e.await(r)
 	case e.tiers[top].Remote || r.options.Past:
 		e.fetch(now, r)
-	case e.Complete(rec, top):
+	case !slices.ContainsFunc(rec.Objects(), func(o *Object) bool { return !e.has(r, o, top) }):
 		e.pin(now, r, top)
 	case e.bypasses(r, top):
 		e.fetch(now, r)
@@ -114,7 +114,7 @@ func (e *Engine) locate(now int64, r *Restore) {
 func (e *Engine) bypasses(r *Restore, t int) bool {
 	for _, o := range r.Rec.Objects() {
 		switch {
-		case e.complete(o, t):
+		case e.has(r, o, t):
 		case o.spoiled&(1<<t) != 0: // its room is not free yet
 			return true
 		case o.copies[t] == fragment.None && (r.options.Partial || r.Direct || !e.isLoadable(o, t)):
@@ -143,7 +143,7 @@ func (e *Engine) gather(now int64, r *Restore, t int) {
 		switch {
 		case r.Phase != Waiting || r.Direct:
 			return // one of the others has found no room
-		case e.complete(o, t):
+		case e.has(r, o, t):
 			e.hold(now, r, o, t)
 		case o.copies[t] != fragment.None:
 			e.makeLoadsUrgent(o)
@@ -153,11 +153,20 @@ func (e *Engine) gather(now int64, r *Restore, t int) {
 	}
 }
 
+// has tells whether a restore finds o's bytes in tier t: in o's copy, or where the restore has pinned them, which o may have left since.
+func (e *Engine) has(r *Restore, o *Object, t int) bool {
+	return e.complete(o, t) || o.spoiled&(1<<t) == 0 && r.holds(o, t)
+}
+
+func (r *Restore) holds(o *Object, t int) bool {
+	return slices.ContainsFunc(r.held, func(h held) bool { return h.o == o && h.t == t })
+}
+
 // hold pins o's copy in tier t for a restore.
 func (e *Engine) hold(now int64, r *Restore, o *Object, t int) {
 	if len(r.held) == 0 {
 		r.held = r.one[:0]
-	} else if slices.ContainsFunc(r.held, func(h held) bool { return h.o == o && h.t == t }) {
+	} else if r.holds(o, t) {
 		return
 	}
 	r.held = append(r.held, held{o, t, o.copies[t]})
@@ -188,6 +197,9 @@ func (e *Engine) pin(now int64, r *Restore, t int) {
 			o.copying++
 		}
 		e.hold(now, r, o, t)
+	}
+	if !r.Rec.isWhole() { // an object that left the place which the restore has pinned may have been loaded again for it
+		e.withdrawLoads(now, r.Rec)
 	}
 	if !r.quiet {
 		e.wake(r.Notify)
