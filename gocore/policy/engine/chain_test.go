@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"velocpy/gocore/model"
+	"velocpy/gocore/policy/lifecycle"
 )
 
 // chained is an engine with objects of these sizes on disk, and a checkpoint that consists of all but the first.
@@ -112,5 +113,45 @@ func TestTwoChainsDoNotWaitForEachOther(t *testing.T) {
 			}
 			return r.Phase == Ended && r.Err == nil
 		})
+	}
+}
+
+// A restore of a chain has pinned an object that then gets another place, which is not kept for it once the restore has all of its objects.
+func TestAChainReadsAnObjectWhereItPinnedIt(t *testing.T) {
+	e, h := chained(t, 64, 30, 8, 8)
+	chain := h.Get(model.NumberKey(100)).Objects()
+	first := h.Get(model.NumberKey(0)).Objects()[0]
+	e.free(chain[0], 0)
+	e.free(chain[1], 0)
+	r, err := e.BeginRestore(0, h, model.NumberKey(100), RestoreOptions{Patient: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Done(0, e.Next(0, anyUp), nil)
+	e.free(first, 0) // the room before the pinned object
+	if r.Phase != Waiting {
+		t.Fatalf("one of two objects is there, and the restore is %v", r.Phase)
+	}
+	before := chain[0].copies[0]
+	if !e.Relocate(0, chain[0], 0) {
+		t.Fatal("no gap before the pinned object")
+	}
+	e.Done(0, e.Next(0, anyDown), nil)
+	run(t, e, 1)
+	if chain[0].copies[0] == before {
+		t.Fatal("the object did not move")
+	}
+	if r.Phase != Ready || e.row(chain[0], 0).State == lifecycle.ReadComplete {
+		t.Fatalf("phase %v, the new place is %v", r.Phase, e.row(chain[0], 0).State)
+	}
+	if _, off := e.Place(r, 0); off != e.tiers[0].table.At(before).Offset {
+		t.Fatalf("the restore reads at offset %d", off)
+	}
+	if e.Recode(0, chain[0], 0, Encoded, 4) {
+		t.Fatal("the object gets another form while a restore reads its old place in the first one")
+	}
+	e.EndRestore(0, r)
+	if !e.Recode(0, chain[0], 0, Encoded, 4) {
+		t.Fatal("nothing reads the object, and it cannot get another form")
 	}
 }

@@ -20,7 +20,7 @@ func (e *Engine) Relocate(now int64, o *Object, t int) bool {
 // their forms. The answer is as that of Relocate. A copy that is read when the transfer ends keeps its form: the old place would stay, and its readers know
 // only the old form.
 func (e *Engine) Recode(now int64, o *Object, t int, form Form, bytes int64) bool {
-	if form == o.Form(t) || !e.isMovable(o, t) || e.row(o, t).Pins > 0 {
+	if form == o.Form(t) || !e.isMovable(o, t) || e.row(o, t).Pins > 0 || o.home.duplicates > 0 { // a duplicate's readers know only the old form, too
 		return false
 	}
 	s := &shaped{}
