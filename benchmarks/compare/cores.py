@@ -19,7 +19,7 @@ from velocpy.bench.report import Report
 from velocpy.cli.output import examples, json_option, message
 
 from .medians import DRAWS, SHARE, compared
-from .rounds import CORES, measured, play
+from .rounds import CORES, Core, measured, play
 from .timings import FORMS, Timing, timings
 
 BAR = 1.03
@@ -28,6 +28,7 @@ _COLD = "coldstart: the comparison does not touch the machine's memory before; a
 EXAMPLES = (
     "python -m benchmarks compare --before old.so --after new.so --before-commit 12ab --after-commit 34cd",
     "python -m benchmarks compare disk durable --before old.so --after new.so --rounds 9",
+    "python -m benchmarks compare --before old.so --before-package old --after new.so",
 )
 
 
@@ -63,7 +64,7 @@ def report_of(reports: Iterable[tuple[str, str, dict[str, Any]]], settings: dict
         report.never(f"{core}: faults that the benchmarks counted, such as bytes that differ", count)
     report.notes += [
         "Each benchmark runs in a fresh process, by one core and then by the other; every round reverses the order. "
-        "The Python package is the same for both. A ratio above 1 is a core that is slower than the one before: of "
+        f"{_packages(settings)} A ratio above 1 is a core that is slower than the one before: of "
         "times after by before, of rates before by after. Spread: the interquartile range of the "
         "rounds by their median.",
         f"Noise, from the same rounds, a core against itself: {DRAWS} times two sets of as many rounds are drawn with "
@@ -103,6 +104,13 @@ def _add_rows(report: Report, found: dict[tuple[str, str], Series]) -> list[str]
     return missing
 
 
+def _packages(settings: dict[str, Any]) -> str:
+    own = [core for core in CORES if settings.get(f"{core}: own package")]
+    if own:
+        return f"The Python package of the core {' and of that '.join(own)} is its own, as their interfaces differ."
+    return "The Python package is the same for both."
+
+
 def _hidden(rows: list[dict[str, Any]]) -> str:
     """How many timings are so noisy that their bar says little."""
     held = [row["noise"] for row in rows if row["bar"] in ("holds", "misses")]
@@ -128,6 +136,7 @@ def digest(core: Path) -> str:
 
 
 _core = click.Path(path_type=Path, exists=True, dir_okay=False, resolve_path=True)
+_package = click.Path(path_type=Path, exists=True, file_okay=False, resolve_path=True)
 _folder = click.Path(path_type=Path, file_okay=False, resolve_path=True)
 
 
@@ -135,6 +144,8 @@ _folder = click.Path(path_type=Path, file_okay=False, resolve_path=True)
 @click.argument("names", nargs=-1, metavar="[NAMES]...", type=click.Choice(list(FORMS)))
 @click.option("--before", type=_core, required=True, help="The core to compare with: a libvelocpy_core.so.")
 @click.option("--after", type=_core, required=True, help="The core that is compared.")
+@click.option("--before-package", type=_package, help="Where `pip install --target` put its package.")
+@click.option("--after-package", type=_package, help="Where that put the package of the other.")
 @click.option("--before-commit", default="unknown", help="The commit that the first core was built from.")
 @click.option("--after-commit", default="unknown", help="The commit that the other core was built from.")
 @click.option("--rounds", type=click.IntRange(min=2), default=5, show_default=True, help="Runs of each core.")
@@ -145,6 +156,8 @@ def main(
     names: tuple[str, ...],
     before: Path,
     after: Path,
+    before_package: Path | None,
+    after_package: Path | None,
     before_commit: str,
     after_commit: str,
     rounds: int,
@@ -158,9 +171,11 @@ def main(
     settings: dict[str, Any] = {"rounds": rounds, "benchmarks": " ".join(names)}
     settings |= {"before": before_commit, "after": after_commit}
     settings |= {"core before": digest(before), "core after": digest(after)}
+    both = {"before": Core(before, before_package), "after": Core(after, after_package)}
+    settings |= {f"{name}: own package": True for name, core in both.items() if core.package is not None}
     with tempfile.TemporaryDirectory() as scratch:
         measure = partial(measured, folder=folder or Path(scratch))
-        report = report_of(play(names, {"before": before, "after": after}, rounds, measure), settings)
+        report = report_of(play(names, both, rounds, measure), settings)
     if as_json:
         click.echo(message("benchmark", report.facts(facts)))
     else:

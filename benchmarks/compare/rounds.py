@@ -10,16 +10,32 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
 from benchmarks import ROOT
 
-Measure = Callable[[str, Path], dict[str, Any]]
-"""Measures a benchmark by a core, and returns its report."""
-
 CORES = ("before", "after")
+
+
+class Core(NamedTuple):
+    """A core, and the Python package that it is used by."""
+
+    library: Path
+    #: A folder that ``pip install --target`` installed velocpy into. Without it: the package of this process.
+    package: Path | None = None
+
+    def environment(self) -> dict[str, str]:
+        """The environment of a process that uses them."""
+        found = os.environ | {"VELOCPY_CORE": str(self.library)}
+        if self.package is not None:
+            found["PYTHONPATH"] = os.pathsep.join(filter(None, [str(self.package), os.environ.get("PYTHONPATH")]))
+        return found
+
+
+Measure = Callable[[str, Core], dict[str, Any]]
+"""Measures a benchmark by a core, and returns its report."""
 
 
 def order(number: int, place: int) -> tuple[str, ...]:
@@ -32,7 +48,7 @@ def order(number: int, place: int) -> tuple[str, ...]:
 
 
 def play(
-    names: Sequence[str], cores: Mapping[str, Path], rounds: int, measure: Measure
+    names: Sequence[str], cores: Mapping[str, Core], rounds: int, measure: Measure
 ) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Benchmark, core and report, as they come. The two cores follow each other in every benchmark of every round."""
     for number in range(rounds):
@@ -45,14 +61,13 @@ def play(
                 yield name, core, result
 
 
-def measured(name: str, core: Path, folder: Path) -> dict[str, Any]:
+def measured(name: str, core: Core, folder: Path) -> dict[str, Any]:
     """The report of a benchmark that runs in a process with this core."""
     with tempfile.TemporaryDirectory() as out:
         command = [sys.executable, "-m", "benchmarks", name, "--brief", "--folder", str(folder), "--out", out]
-        environment = os.environ | {"VELOCPY_CORE": str(core)}
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, cwd=ROOT, env=core.environment(), capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            raise click.ClickException(f"{name} with {core} failed: {(done.stderr or done.stdout)[-2000:]}")
+            raise click.ClickException(f"{name} with {core.library} failed: {(done.stderr or done.stdout)[-2000:]}")
         (written,) = Path(out).glob(f"{name}*.json")  # shot and coldstart add the names of their cells
         result: dict[str, Any] = json.loads(written.read_text(encoding="utf-8"))
     return result

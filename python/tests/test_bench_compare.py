@@ -1,6 +1,8 @@
 """Two cores beside each other: rows are matched by name, medians compared, and noise estimated from the same rounds."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 from click.testing import CliRunner
@@ -152,7 +154,9 @@ def test_the_order_of_the_cores_alternates():
 
 
 def test_the_command_writes_a_result_that_the_pages_show(tmp_path, monkeypatch):
-    monkeypatch.setattr(cores, "measured", lambda name, core, folder: small(4.0 if core.name == "a.so" else 8.0))
+    monkeypatch.setattr(
+        cores, "measured", lambda name, core, folder: small(4.0 if core.library.name == "a.so" else 8.0)
+    )
     for name in ("a.so", "b.so"):
         (tmp_path / name).write_text(name)
     arguments = ["small", "--before", tmp_path / "a.so", "--after", tmp_path / "b.so", "--rounds", 2]
@@ -170,4 +174,17 @@ def test_the_command_writes_a_result_that_the_pages_show(tmp_path, monkeypatch):
 
 def test_a_benchmark_that_fails_ends_the_comparison(tmp_path):
     with pytest.raises(rounds.click.ClickException, match=r"none\.so failed"):
-        rounds.measured("small", tmp_path / "none.so", tmp_path)
+        rounds.measured("small", rounds.Core(tmp_path / "none.so"), tmp_path)
+
+
+def test_a_core_may_be_used_by_another_package_than_the_installed_one(tmp_path):
+    (tmp_path / "velocpy").mkdir()
+    (tmp_path / "velocpy" / "__init__.py").write_text("import os\nprint(os.environ['VELOCPY_CORE'], __file__)\n")
+    core = rounds.Core(tmp_path / "old.so", tmp_path)
+    printed = subprocess.check_output([sys.executable, "-c", "import velocpy"], env=core.environment(), text=True)
+    assert printed.split() == [str(tmp_path / "old.so"), str(tmp_path / "velocpy" / "__init__.py")]
+    report = cores.report_of(
+        [("small", core, small(4.0)) for core in rounds.CORES], {"rounds": 1, "before: own package": True}
+    )
+    assert "The Python package of the core before is its own" in report.notes[0]
+    assert "The Python package is the same for both." in compared([1.0], [1.0]).notes[0]
