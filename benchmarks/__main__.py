@@ -66,7 +66,7 @@ QUICK: dict[str, dict[str, object]] = {
 
 # Seconds each, and repetitions enough for medians: for `benchmarks.compare`, not for figures to show.
 BRIEF: dict[str, dict[str, object]] = {
-    "small": {"rounds": 9},
+    "small": {"rounds": 9, "many": False},
     "capture": {"sizes": (1 << 20, 16 << 20, 64 << 20), "rounds": 5},
     "lease": {"rounds": 9},
     "sweep": {"count": 64, "size": 4 << 20, "rounds": 3, "interval": 4e-3},
