@@ -211,7 +211,9 @@ class Checkpoints:
         Raises
         ------
         InvalidArgument, InvalidType
-            One of them cannot be a checkpoint: nothing has changed, none was captured.
+            One of them cannot be a checkpoint: nothing has changed, none was captured. Two faults of tensors on a GPU
+            are found later, when it is the turn of their checkpoint (regions on two devices, and a stream that records
+            a graph): what was captured until then stands, as below.
         TierUnavailable, TierFull, TierIOError, WaitTimeout, StoreClosed
             Capturing one of them failed, or would have waited too long. Those before it stand, ``error.captured`` of
             them; `wait` waits for them. That one and those behind it were not captured, and the previous checkpoints of
