@@ -16,6 +16,7 @@ from benchmarks import ON_GPU
 from benchmarks.engines.contenders import has_gpu
 from velocpy.bench import machine
 from velocpy.bench.report import Report
+from velocpy.bench.timing import median
 from velocpy.cli.output import examples, json_option, message
 
 from .medians import DRAWS, SHARE, compared
@@ -71,6 +72,7 @@ def report_of(reports: Iterable[tuple[str, str, dict[str, Any]]], settings: dict
         f"replacement from those of one core; {SHARE:.0%} of the ratios of their medians exceed 1 by no more. The "
         "larger one of the two cores counts. The bar holds where the ratio is at most 1.03 + noise.",
         _hidden(report.rows),
+        *slower(report.rows),
         "Tails, first calls, and baselines that use no core are shown, and not held to the bar.",
         *(_COLD for name in {name for name, _ in found} if name == "coldstart"),
         *(f"Missing in a round: {text}." for text in missing),
@@ -116,6 +118,19 @@ def _hidden(rows: list[dict[str, Any]]) -> str:
     held = [row["noise"] for row in rows if row["bar"] in ("holds", "misses")]
     loud = sum(noise > LOUD for noise in held)
     return f"{loud} of {len(held)} timings have more noise than {LOUD:.0%}, which hides as much."
+
+
+def slower(rows: Iterable[dict[str, Any]]) -> list[str]:
+    """What the timings of a benchmark say together: a small loss of all is no noise, even if each holds its bar."""
+    ratios: dict[str, list[float]] = {}
+    for row in rows:
+        if row["bar"] in ("holds", "misses"):
+            ratios.setdefault(row["benchmark"], []).append(row["ratio"])
+    return [
+        f"{name}: {sum(ratio > 1 for ratio in found)} of {len(found)} timings are slower, "
+        f"median ratio {median(found):.3g}."
+        for name, found in ratios.items()
+    ]
 
 
 def _verdict(timing: Timing, ratio: float, noise: float) -> str:

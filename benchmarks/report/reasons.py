@@ -4,10 +4,8 @@ from __future__ import annotations
 
 REASONS = {
     r"compare: ": (
-        "One timing of 16 of scale misses it: a checkpoint among 1000 that are dropped in random order, by 11.5 % with "
-        "a noise of 7 %. Among 20000 it is as fast as before. In eleven more rounds of scale alone it was 9 % slower, "
-        "with a noise of 20 %. The cause is not known. On an H100 all bars hold. But 11 of the 12 medians of its shots "
-        "are 1 to 21 % higher than before, each within its own noise: so a loss is likely that no bar shows."
+        "A timing is slower than before by more than 3 % and its noise. The tables say how many timings of each "
+        "benchmark are slower, and by how much."
     ),
     r"device: host time of checkpoint|device: checkpoint\(\) in that loop": (
         "The slow calls follow a pause in which the host computes or waits. They find neither their code nor their "

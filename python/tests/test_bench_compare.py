@@ -128,6 +128,13 @@ def test_noise_widens_the_bar_but_hides_no_large_loss():
     assert "1 of 1 timings have more noise than 10%, which hides as much." in compared(noisy, noisy).notes
 
 
+def test_a_loss_of_all_timings_is_said_where_each_holds_its_bar():
+    report = compared([8.0, 10.0, 12.0], [8.5, 10.5, 12.5])
+    assert report.bars[0].holds
+    assert "small: 1 of 1 timings are slower, median ratio 1.05." in report.notes
+    assert "small: 0 of 1 timings are slower, median ratio 1." in compared([10.0] * 3, [10.0] * 3).notes
+
+
 def test_a_timing_that_a_round_lacks_and_wrong_bytes_miss_bars():
     lacking = small(4.0)
     del lacking["rows"][0]["median µs"]
