@@ -90,7 +90,7 @@ func (a *Verification) Mismatch() int {
 	if a.leaves == nil {
 		return a.Version.Mismatch(a.Slot, a.Regions)
 	}
-	rest, hashes := a.sums, make([][]uint64, len(a.checks))
+	rest, hashes := a.sums, [][]uint64(nil)
 	for j := range a.checks {
 		c := &a.checks[j]
 		n := checksum.Leaves(c.Bytes)
@@ -98,7 +98,10 @@ func (a *Verification) Mismatch() int {
 		if checksum.Combine(rest[:n]) != c.Sum {
 			return int(c.Region)
 		}
-		hashes[j], rest = rest[:n], rest[n:]
+		if a.parts {
+			hashes = append(hashes, rest[:n])
+		}
+		rest = rest[n:]
 	}
 	if a.parts {
 		a.Version.note(a.checks, func(j int) []uint64 { return hashes[j] })
