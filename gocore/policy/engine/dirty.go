@@ -71,7 +71,7 @@ func (d *dirty) each(f func(*Object)) {
 	}
 }
 
-// few is how many records of a history next looks at for one that may be flushed.
+// few is how many objects of a history next looks at for one that may be flushed.
 const few = 16
 
 // next is the object whose flush costs least, or nearly so, among those that may be flushed. Unexpected objects come first, the longest untouched

@@ -17,10 +17,10 @@ func (e *Engine) Relocate(now int64, o *Object, t int) bool {
 }
 
 // Recode begins to give o's copy in tier t another form, in a gap of the tier: an Encode of at most so many bytes, or a Decode to raw ones. Other tiers keep
-// their forms. The answer is as that of Relocate. A copy that is read when the transfer ends keeps its form: the old place would stay, and its readers know
-// only the old form.
+// their forms. The answer is as that of Relocate, and false while the copy is read, also at a place that it has left. A copy that is read when the transfer
+// ends keeps its form. The readers know only the old form.
 func (e *Engine) Recode(now int64, o *Object, t int, form Form, bytes int64) bool {
-	if form == o.Form(t) || !e.isMovable(o, t) || e.row(o, t).Pins > 0 || o.home.duplicates > 0 { // a duplicate's readers know only the old form, too
+	if form == o.Form(t) || !e.isMovable(o, t) || e.row(o, t).Pins > 0 || o.home.duplicates > 0 {
 		return false
 	}
 	s := &shaped{}

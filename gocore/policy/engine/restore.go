@@ -100,7 +100,7 @@ func (e *Engine) locate(now int64, r *Restore) {
 		e.await(r)
 	case e.tiers[top].Remote || r.options.Past:
 		e.fetch(now, r)
-	case !slices.ContainsFunc(rec.Objects(), func(o *Object) bool { return !e.has(r, o, top) }):
+	case e.hasAll(r, top):
 		e.pin(now, r, top)
 	case e.bypasses(r, top):
 		e.fetch(now, r)
@@ -156,6 +156,16 @@ func (e *Engine) gather(now int64, r *Restore, t int) {
 // has tells whether a restore finds o's bytes in tier t: in o's copy, or where the restore has pinned them, which o may have left since.
 func (e *Engine) has(r *Restore, o *Object, t int) bool {
 	return e.complete(o, t) || o.spoiled&(1<<t) == 0 && r.holds(o, t)
+}
+
+// hasAll tells whether a restore finds all of its bytes in tier t.
+func (e *Engine) hasAll(r *Restore, t int) bool {
+	for _, o := range r.Rec.Objects() {
+		if !e.has(r, o, t) {
+			return false
+		}
+	}
+	return true
 }
 
 func (r *Restore) holds(o *Object, t int) bool {
