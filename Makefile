@@ -33,7 +33,7 @@ export PYTHONUNBUFFERED = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-go race nocgo test-python cgocheck doctest docs install lint format generate fuzz fuzz-long bench wheel wheels try-wheels clean distclean machine
+.PHONY: help demo test test-fast test-go race nocgo test-python cgocheck doctest docs install lint format generate profile fuzz fuzz-long bench wheel wheels try-wheels clean distclean machine
 
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -112,6 +112,11 @@ generate: install ## Write anew what is generated: the life cycle's diagram, NVM
 	$(BIN)/python -m build_support.notices > THIRD-PARTY-NOTICES.new && mv THIRD-PARTY-NOTICES.new THIRD-PARTY-NOTICES
 	$(BIN)/python -m build_support.tiers > docs/tiers.svg.new && mv docs/tiers.svg.new docs/tiers.svg
 	$(BIN)/python -m build_support.pictures docs
+
+profile: ## Measure where the core spends its time, for the compiler of the next build
+	mkdir -p build/profile
+	go test -trimpath ./gocore/store -run '^$$' -bench . -cpuprofile build/profile/all.pprof -o build/profile/store.test
+	go tool pprof -proto -output gocore/cabi/core.pgo build/profile/all.pprof
 
 fuzz: ## Fuzz every Go fuzz target for FUZZTIME (20s) each, FUZZJOBS (2) of them at once
 	tools/fuzz.sh build build/fuzz
