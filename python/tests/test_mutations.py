@@ -53,6 +53,7 @@ BUGS = [
     Bug("overwritten-rows-return", "a rebuild finds checkpoints whose bytes were overwritten", "false", "TestWhatWasWrittenOverDoesNotComeBack"),
     Bug("rebuild-trusts-indexes", "a rebuild trusts every index without reading the bytes", "false", "TestTheBytesDecide"),
     Bug("head-not-written", "a head is not written", "true", POWER),
+    Bug("file-of-an-empty-checkpoint", "the row of a checkpoint without bytes refers to a file that nothing has created", "remove", "TestAnEmptyCheckpointHasAFile"),
     Bug("foreign-data-file-swept", "a data file of another store is removed", "true at 2", "TestDataFilesOfAnotherStore"),
     Bug("used-data-file-swept", "data files in use are removed", "true at 1", POWER),
     Bug("old-catalogs-removed-unsynced", "older catalogs are removed before the new one is synced", "remove", POWER),

@@ -155,6 +155,8 @@ func clarifiesFirst(a, b *Change) int {
 
 // write makes a group durable, and returns the segments whose sync failed.
 func (d *Dir) write(group []*Change) map[int64]error {
+	//mutation:file-of-an-empty-checkpoint
+	d.createFiles(group)
 	d.enqueue(group)
 	d.encode(group)
 	failed, done := d.commitInArea(group)
@@ -169,6 +171,16 @@ func (d *Dir) write(group []*Change) map[int64]error {
 	}
 	d.confirm(group)
 	return failed
+}
+
+// createFiles creates the data files of checkpoints without bytes, which no write has created: a row refers only to files that are there, with their heads.
+func (d *Dir) createFiles(group []*Change) {
+	for _, c := range group {
+		if c.Put != nil && c.Err == nil && c.Put.Layout.Slot == 0 {
+			first, _ := d.data.Segments(c.Off, catalog.Block)
+			c.Err = d.data.Create(first)
+		}
+	}
 }
 
 // confirm verifies ownership again before a group is acknowledged. A process that took the directory over since the batch was begun may not have seen the

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
+	"velocpy/gocore/tier/disk/catalog"
 	"velocpy/gocore/tier/disk/segment"
 )
 
@@ -340,6 +342,29 @@ func TestFeaturesOfLaterVersions(t *testing.T) {
 		binary.LittleEndian.PutUint64(p[48:], xxh3.Hash(p[:48]))
 		if _, err := parseIdentity(p); !errors.Is(err, ErrVersion) {
 			t.Errorf("byte %d: %v", at, err)
+		}
+	}
+}
+
+// The file that the row of a checkpoint without bytes refers to is there after a loss of power, with its head, although nothing was written to it.
+func TestAnEmptyCheckpointHasAFile(t *testing.T) {
+	for _, made := range []made{madeWhole, madeIndexed, madeHeads} {
+		disk := vfs.NewMem(4 << 20)
+		o := small(disk)
+		o.made, o.prompt = made, true
+		d := mustOpen(t, o)
+		v := version{serial: 1}
+		if err := d.await(&Change{History: "h", Put: &catalog.Row{Key: model.NumberKey(1), Serial: 1, Layout: v.layout(), Align: 64}}); err != nil {
+			t.Fatal(err)
+		}
+		left := small(disk.Crash(rand.New(rand.NewPCG(1, 1)), 0))
+		left.made = made
+		again := mustOpen(t, left)
+		if err := errors.Join(again.Space().Proves(0, 1), proved(again.contents)); err != nil {
+			t.Errorf("%+v: %v", made, err)
+		}
+		if err := errors.Join(again.Close(), d.Close()); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -80,6 +80,15 @@ func (s *Space) WriteIndex(number, off int64, p []byte) error {
 	})
 }
 
+// Create creates the file of a segment with its head, unless the file is there. The next Sync of the segment makes both durable. Files without heads are not
+// created.
+func (s *Space) Create(number int64) error {
+	if s.opt.Store == nil {
+		return nil
+	}
+	return s.withFront(s.index(), number, 0, 0, write, func(*segment, vfs.File, []byte) error { return nil })
+}
+
 // withFront calls f with the whole file of a segment, and a buffer, for n bytes at off in an area of it.
 func (s *Space) withFront(area front, number, off, n int64, dir direction, f func(g *segment, file vfs.File, buf []byte) error) (err error) {
 	defer safego.Guard("access to the "+area.name+" of a data file", &err)
