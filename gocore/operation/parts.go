@@ -193,16 +193,20 @@ func (op *restore) extract(a *devicememory.Memory, lane device.Lane) error {
 // returns Again when all of it is there.
 func (op *restore) stageParts(out *Outcome, a *devicememory.Memory) (status.Code, error) {
 	if op.async == nil {
-		op.startAsync(a, op.captureEvent(), func(*borrow.Source) error { return nil })
+		if behind := op.captureEvent(); behind != nil {
+			op.startAsync(a, behind, func(*borrow.Source) error { return nil })
+		}
 	}
-	done, err := op.async.ended()
-	switch {
-	case !done:
-		return status.Pending, nil
-	case err != nil:
-		return op.endOnDevice(out, err)
-	case op.reading != nil:
+	if op.async != nil {
+		switch done, err := op.async.ended(); {
+		case !done:
+			return status.Pending, nil
+		case err != nil:
+			return op.endOnDevice(out, err)
+		}
 		op.async = nil
+	}
+	if op.reading != nil {
 		return status.Again, nil
 	}
 	b := op.restore.Rec.Version
@@ -210,10 +214,11 @@ func (op *restore) stageParts(out *Outcome, a *devicememory.Memory) (status.Code
 		return op.endOnDevice(out, err)
 	}
 	r := b.Reading(op.selected(), op.s.Set.Verifies != config.VerifyOff)
-	if op.private, err = slots.Beside(b.Layout, true); err != nil {
+	beside, err := slots.Beside(b.Layout, true)
+	if err != nil {
 		return op.endOnDevice(out, err)
 	}
-	op.reading = r
+	op.private, op.reading = beside, r
 	at, to := op.at, op.private.Bytes(0, op.private.Size())
 	op.startAsync(a, nil, func(gate *borrow.Source) error { return slots.Bring(op.s, a, gate, to, at, r.Spans) })
 	return status.Pending, nil

@@ -61,7 +61,7 @@ func (e *Engine) swept(r *Record, t int, fresh bool) {
 	e.forecast.coming[s.top] -= s.coming
 	s.coming, s.top, e.forecast.into = 0, t, t
 	s.captures++
-	s.bytes += float64(r.placed(t))
+	s.bytes += float64(r.capturedBytes(t))
 	s.last = e.count
 	e.foresee(r.Hist)
 	e.forecast.planned = fresh && r.seq != fragment.Unexpected && r.Hist.sweeps()

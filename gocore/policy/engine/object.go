@@ -132,8 +132,8 @@ func (e *Engine) complete(o *Object, t int) bool {
 // fastest is the fastest tier with all bytes of o, or -1.
 func (e *Engine) fastest(o *Object) int { return e.lower(o, -1) }
 
-// placed tells whether o has room in any tier.
-func (e *Engine) placed(o *Object) bool {
+// hasRoom tells whether o has room in any tier.
+func (e *Engine) hasRoom(o *Object) bool {
 	for t := range e.tiers {
 		if o.copies[t] != fragment.None {
 			return true

@@ -134,7 +134,7 @@ func (e *Engine) mayRead(r *Record, t int) bool {
 
 // forget gives back the slot of a record that is gone, once no tier holds bytes of its own object.
 func (e *Engine) forget(r *Record) {
-	if !r.gone || !r.own.gone || r.duplicates > 0 || e.placed(&r.own) {
+	if !r.gone || !r.own.gone || r.duplicates > 0 || e.hasRoom(&r.own) {
 		return
 	}
 	if slot := uint32(r.ID); e.slots[slot] == r {
@@ -174,8 +174,8 @@ func (e *Engine) expect(r *Record, seq int64) {
 	}
 }
 
-// placed is how many bytes the capture of r brought into tier t.
-func (r *Record) placed(t int) int64 {
+// capturedBytes is how many bytes the capture of r brought into tier t.
+func (r *Record) capturedBytes(t int) int64 {
 	if r.own.home == nil {
 		return 0
 	}
