@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -46,17 +47,38 @@ func mishaps() []mishap {
 	return all
 }
 
-// watch ends a hanging test run with the stacks of all goroutines.
-func watch(t *testing.T, limit time.Duration) {
-	timer := time.AfterFunc(limit, func() { panic(t.Name() + " hangs") })
-	t.Cleanup(func() { timer.Stop() })
+// watch ends a hanging test run with the stacks of all goroutines: the count of finished cases has not changed for minutes. How long the whole test takes
+// says nothing, as the machine may be loaded.
+func watch(t *testing.T, finished *atomic.Int64) {
+	const limit = 8 * time.Minute
+	var timer *time.Timer
+	var mu sync.Mutex
+	before := int64(-1)
+	look := func() {
+		mu.Lock()
+		defer mu.Unlock()
+		n := finished.Load()
+		if n == before {
+			panic(t.Name() + " hangs")
+		}
+		before = n
+		timer.Reset(limit)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	timer = time.AfterFunc(limit, look)
+	t.Cleanup(func() {
+		mu.Lock()
+		defer mu.Unlock()
+		timer.Stop()
+	})
 }
 
 // Any call may fail, in any way. Acknowledged checkpoints are there with their bytes, also after a loss of power at the end, and after one when another
 // process has continued. Unacknowledged ones are complete or absent. If only one call failed, the store keeps working.
 func TestFaults(t *testing.T) {
-	watch(t, 8*time.Minute)
 	var points atomic.Int64
+	watch(t, &points)
 	t.Run("of", func(t *testing.T) {
 		for _, s := range scenarios {
 			for _, m := range mishaps() {

@@ -8,7 +8,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
+
+	"go.uber.org/atomic"
 
 	"velocpy/gocore/base/vfs"
 )
@@ -108,12 +109,12 @@ func contentsOf(t *testing.T, m *vfs.Mem, at string) map[string]string {
 // The directory's name or the lock file may change before any call of the writer. Acknowledged checkpoints are in the directory that was opened, and the
 // directory that has its name now is not touched. A writer whose directory was taken over stops with ErrLost.
 func TestDirectoriesThatMove(t *testing.T) {
-	watch(t, 8*time.Minute)
+	var points atomic.Int64
+	watch(t, &points)
 	first, stride := 1, 1
 	if tenth() {
 		first, stride = 1+int(turn()%7), 7
 	}
-	points := 0
 	for _, s := range scenarios {
 		for _, what := range disturbances {
 			for at := first; ; at += stride {
@@ -124,13 +125,13 @@ func TestDirectoriesThatMove(t *testing.T) {
 				if !struck {
 					break
 				}
-				points++
+				points.Inc()
 			}
 		}
 	}
-	t.Logf("%d points", points)
-	if points < 100 {
-		t.Errorf("only %d points", points)
+	t.Logf("%d points", points.Load())
+	if points.Load() < 100 {
+		t.Errorf("only %d points", points.Load())
 	}
 }
 
