@@ -1,0 +1,110 @@
+package codec
+
+import (
+	"testing"
+
+	"velocpy/gocore/base/checksum"
+)
+
+// benched are a mode and data in which all or most chunks take it.
+var benched = []struct {
+	name, sample string
+	mode         Mode
+}{
+	{"raw", "random", Raw},
+	{"const", "zeros", Const},
+	{"diff/int8", "ramp int8", Diff},
+	{"diff/int16", "ramp int16", Diff},
+	{"diff/fp32", "wavefield late", Diff},
+	{"diff/fp64", "wavefield late fp64", Diff},
+	{"exp/bf16", "weights bf16", Exp},
+	{"exp/fp16", "weights fp16", Exp},
+	{"exp/fp32", "weights fp32", Exp},
+	{"exp/fp64", "weights fp64", Exp},
+	{"xrz/bf16 1e-6", "step 1e-6 bf16", Xrz},
+	{"xrz/bf16 1e-4", "step 1e-4 bf16", Xrz},
+	{"xrz/fp32 1e-5", "step 1e-5 fp32", Xrz},
+	{"step/bf16", "step 1e-4 bf16", Step},
+	{"step/fp32", "wavefield late, reference", Step},
+}
+
+func sampleOf(b *testing.B, name string) sample {
+	if name == "zeros" {
+		return sample{kind: Float32, plain: make([]byte, 1<<20)}
+	}
+	for _, s := range samples() {
+		if s.name == name {
+			return s
+		}
+	}
+	b.Fatalf("no sample %q", name)
+	return sample{}
+}
+
+// One goroutine; MB/s of plain bytes, with the verification of hashes. share is the part of the chunks that take the mode; the others are raw.
+func BenchmarkDecode(b *testing.B) {
+	for _, c := range benched {
+		b.Run(c.name, func(b *testing.B) {
+			s := sampleOf(b, c.sample)
+			dst := make([]byte, Bound(len(s.plain)))
+			n, err := Encode(dst, s.plain, s.reference, Options{Kind: s.kind, Modes: Only(c.mode)})
+			if err != nil {
+				b.Fatal(err)
+			}
+			back := make([]byte, len(s.plain))
+			b.SetBytes(int64(len(s.plain)))
+			for b.Loop() {
+				if err := Decode(back, dst[:n], s.reference, 1); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(share(b, dst[:n], len(s.plain), c.mode), "share")
+			b.ReportMetric(float64(len(s.plain))/float64(n), "ratio")
+		})
+	}
+}
+
+func share(b *testing.B, container []byte, plain int, m Mode) float64 {
+	c, err := Open(container, plain)
+	if err != nil {
+		b.Fatal(err)
+	}
+	n := 0
+	for i := range c.Chunks() {
+		if c.Entry(i).Mode == m {
+			n++
+		}
+	}
+	return float64(n) / float64(c.Chunks())
+}
+
+// One goroutine, with only the mode and Raw allowed, and at last with all.
+func BenchmarkEncode(b *testing.B) {
+	for _, c := range benched {
+		b.Run(c.name, func(b *testing.B) { benchEncode(b, sampleOf(b, c.sample), Only(c.mode)) })
+	}
+	for _, s := range samples() {
+		b.Run("all/"+s.name, func(b *testing.B) { benchEncode(b, s, AllModes) })
+	}
+}
+
+func benchEncode(b *testing.B, s sample, m Modes) {
+	dst := make([]byte, Bound(len(s.plain)))
+	b.SetBytes(int64(len(s.plain)))
+	for b.Loop() {
+		if _, err := Encode(dst, s.plain, s.reference, Options{Kind: s.kind, Modes: m}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// The hash that every decoding contains, over chunks of the same region.
+func BenchmarkHash(b *testing.B) {
+	s := sampleOf(b, "weights bf16")
+	b.SetBytes(int64(len(s.plain)))
+	for b.Loop() {
+		for i := range Chunks(len(s.plain)) {
+			checksum.Leaf(part(s.plain, i))
+		}
+	}
+}

@@ -1,0 +1,227 @@
+package codec
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"velocpy/gocore/base/checksum"
+)
+
+// ChunkBytes is the length of the plain bytes of every chunk but the last. The shared memory of a GPU's thread block holds a chunk and its encoding.
+const ChunkBytes = 16 << 10
+
+// referenceHead is in front of the bodies of Xrz and Step: the low 32 bits of the hash of the reference's chunk, and 32 zero bits.
+const referenceHead = 8
+
+// Entry is what the tables of a container tell of a chunk.
+type Entry struct {
+	Mode  Mode
+	Bytes int    // length of the payload
+	Hash  uint64 // XXH3-64 of the plain bytes
+}
+
+// Encoder encodes chunks. It is for one goroutine at a time.
+type Encoder struct {
+	kind  Kind
+	modes Modes
+	float float
+
+	view    view
+	tail    []byte // of the chunk
+	chunk   []byte
+	former  []byte // the reference's chunk
+	diff    widths
+	step    widths
+	counts  histogram
+	codes   codes
+	xor     byteplanes
+	maps    bitmaps
+	padding [2][ChunkBytes]byte
+}
+
+// NewEncoder returns an encoder for a kind that uses only the given modes, and Raw. Modes that the kind does not permit are left out.
+func NewEncoder(k Kind, modes Modes) (*Encoder, error) {
+	if err := k.check(); err != nil {
+		return nil, err
+	}
+	return &Encoder{kind: k, modes: modes, float: floatOf(k)}, nil
+}
+
+// Chunk encodes a chunk of 1 to ChunkBytes bytes. reference is nil or has the same length. dst has at least the chunk's length, which the payload
+// never exceeds.
+func (e *Encoder) Chunk(dst, chunk, reference []byte) Entry {
+	e.begin(chunk, reference)
+	sizes := e.sizes()
+	best := Raw
+	for m, n := range sizes {
+		if n >= 0 && n < sizes[best] {
+			best = Mode(m)
+		}
+	}
+	e.write(dst[:sizes[best]], best)
+	return Entry{Mode: best, Bytes: sizes[best], Hash: checksum.Leaf(chunk)}
+}
+
+// Sizes returns the length of the payload by mode; -1 stands for modes that are not allowed, or cannot encode this chunk.
+func (e *Encoder) Sizes(chunk, reference []byte) [ModeCount]int {
+	e.begin(chunk, reference)
+	return e.sizes()
+}
+
+// begin takes a chunk. Behind the words of a short one follow zeros up to a whole group.
+func (e *Encoder) begin(chunk, reference []byte) {
+	size := int(e.kind.Word)
+	words := len(chunk) / size
+	e.chunk, e.former, e.tail = chunk, reference, chunk[words*size:]
+	e.view = view{plain: chunk, reference: reference, words: words, size: size}
+	if len(chunk) == ChunkBytes {
+		return
+	}
+	e.view.plain = pad(&e.padding[0], chunk[:words*size], size)
+	if reference != nil {
+		e.view.reference = pad(&e.padding[1], reference[:words*size], size)
+	}
+}
+
+// pad copies words and adds zeros up to a whole group.
+func pad(room *[ChunkBytes]byte, words []byte, size int) []byte {
+	n := groups(len(words)/size) * groupWords * size
+	clear(room[copy(room[:], words):n])
+	return room[:n]
+}
+
+// constant tells whether all words are equal.
+func (e *Encoder) constant() bool {
+	words := e.chunk[:len(e.chunk)-len(e.tail)]
+	return bytes.Equal(words[e.view.size:], words[:len(words)-e.view.size])
+}
+
+// sizes leaves behind what write needs for each mode.
+func (e *Encoder) sizes() (n [ModeCount]int) {
+	n = [ModeCount]int{Raw: len(e.chunk), Const: -1, Diff: -1, Exp: -1, Xrz: -1, Step: -1}
+	if e.view.words == 0 {
+		return n
+	}
+	allowed := e.modes.permitted(e.kind, e.former != nil)
+	plain := e.view
+	plain.reference = nil
+	if allowed.Has(Const) && e.constant() {
+		n[Const] = e.view.size + len(e.tail)
+	}
+	if allowed.Has(Diff) {
+		n[Diff] = measureDiff(&e.diff, &e.maps, &plain) + len(e.tail)
+	}
+	if allowed.Has(Exp) {
+		e.counts.take(&e.float, &plain)
+		e.codes = e.counts.choose(&e.float, plain.words)
+		n[Exp] = e.codes.bytes(&e.float, groups(plain.words)) + len(e.tail)
+	}
+	if allowed.Has(Xrz) {
+		n[Xrz] = referenceHead + measureXor(&e.xor, &e.maps, &e.view) + len(e.tail)
+	}
+	if allowed.Has(Step) {
+		n[Step] = referenceHead + measureDiff(&e.step, &e.maps, &e.view) + len(e.tail)
+	}
+	return n
+}
+
+// write writes the payload in a mode whose size was just computed.
+func (e *Encoder) write(dst []byte, m Mode) {
+	if m == Raw {
+		copy(dst, e.chunk)
+		return
+	}
+	body := dst[:len(dst)-len(e.tail)]
+	copy(dst[len(body):], e.tail)
+	if m.referenced() {
+		binary.LittleEndian.PutUint64(body, checksum.Leaf(e.former)&0xffffffff)
+		body = body[referenceHead:]
+	}
+	plain := e.view
+	plain.reference = nil
+	switch m {
+	case Const:
+		copy(body, e.chunk)
+	case Diff:
+		writeDiff(body, &e.diff, &e.maps, &plain)
+	case Exp:
+		writeExp(body, &e.codes, &e.float, &plain)
+	case Xrz:
+		writeXor(body, &e.xor, &e.maps, &e.view)
+	case Step:
+		writeDiff(body, &e.step, &e.maps, &e.view)
+	}
+}
+
+// decoder decodes chunks. It is for one goroutine at a time.
+type decoder struct {
+	widths  widths
+	xor     byteplanes
+	maps    bitmaps
+	padding [2][ChunkBytes]byte
+}
+
+// chunk writes the plain bytes of a payload to dst, which has their length. reference has the same length, or is nil if the mode needs none. It
+// returns false if the payload is malformed; dst may then hold anything.
+func (d *decoder) chunk(dst, payload, reference []byte, m Mode, k Kind) bool {
+	size := int(k.Word)
+	words := len(dst) / size
+	tail := dst[words*size:]
+	if m == Raw {
+		return len(payload) == len(dst) && copy(dst, payload) == len(dst)
+	}
+	if words == 0 || len(payload) < len(tail) {
+		return false
+	}
+	body := payload[:len(payload)-len(tail)]
+	v := view{plain: dst, words: words, size: size}
+	if m.referenced() {
+		if len(body) < referenceHead || binary.LittleEndian.Uint32(body[4:]) != 0 {
+			return false
+		}
+		body, v.reference = body[referenceHead:], reference
+	}
+	if len(dst) != ChunkBytes {
+		d.pad(&v)
+	}
+	if !d.words(&v, body, m, k) {
+		return false
+	}
+	if len(dst) != ChunkBytes {
+		copy(dst, v.plain[:words*size])
+	}
+	copy(tail, payload[len(payload)-len(tail):])
+	return true
+}
+
+// pad lets a view of a short chunk refer to whole groups.
+func (d *decoder) pad(v *view) {
+	v.plain = d.padding[0][:groups(v.words)*groupWords*v.size]
+	if v.reference != nil {
+		v.reference = pad(&d.padding[1], v.reference[:v.words*v.size], v.size)
+	}
+}
+
+// words decodes the words of a chunk.
+func (d *decoder) words(v *view, body []byte, m Mode, k Kind) bool {
+	switch m {
+	case Const:
+		return len(body) == v.size && fill(v.plain, body)
+	case Diff, Step:
+		return readDiff(v, &d.widths, &d.maps, body)
+	case Exp:
+		f := floatOf(k)
+		return k.Float() && readExp(v, &f, body)
+	case Xrz:
+		return readXor(v, &d.xor, &d.maps, body)
+	}
+	return false
+}
+
+// fill repeats a word.
+func fill(dst, word []byte) bool {
+	for n := copy(dst, word); n < len(dst); n *= 2 {
+		copy(dst[n:], dst[:n])
+	}
+	return true
+}

@@ -1,0 +1,369 @@
+package codec
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// Exponent codes. A code of k bits stands for the exponents base, base+1, ...; the code of k ones says that the exponent follows behind all words,
+// among the escapes. That code is the largest, not 0: then a decoder adds base to the codes of several words at once and nothing borrows or overflows.
+// Sign and mantissa hardly compress. They are stored as they are: the low bits of the words as arrays of whole bytes, the others as planes.
+
+const mostCodeBits = 4
+
+// float is how words of a kind are divided. The top 16 bits of a word are sign, exponent and the high bits of the mantissa.
+type float struct {
+	shift    uint // of the exponent within the top 16 bits
+	exponent uint // bits
+	rest     int  // planes of sign and mantissa bits in a group
+	low      int  // bytes of a word in the arrays
+	escape   int  // bytes of an escape
+}
+
+func floatOf(k Kind) float {
+	switch k {
+	case Float16:
+		return float{shift: 10, exponent: 5, rest: 3, low: 1, escape: 1}
+	case BFloat16:
+		return float{shift: 7, exponent: 8, rest: 0, low: 1, escape: 1}
+	case Float32:
+		return float{shift: 7, exponent: 8, rest: 0, low: 3, escape: 1}
+	}
+	return float{shift: 4, exponent: 11, rest: 5, low: 6, escape: 2}
+}
+
+// mask has the bits of an exponent.
+func (f *float) mask() uint16 { return 1<<f.exponent - 1 }
+
+// split returns the bits of the top 16 that go to planes, and for a kind whose arrays hold some of them, that byte.
+func (f *float) split(top uint16) (rest, low byte) {
+	switch f.exponent {
+	case 5:
+		return byte(top>>8&3 | top>>15<<2), byte(top)
+	case 8:
+		return 0, byte(top>>8&0x80 | top&0x7f)
+	}
+	return byte(top&15 | top>>15<<4), 0
+}
+
+// codes is the choice for a chunk.
+type codes struct {
+	bits    int
+	base    int
+	escapes int
+}
+
+const codesHead = 4 // base (16 bits), bits (8), a zero
+
+// bytes is the length of the body.
+func (c *codes) bytes(f *float, groups int) int {
+	return codesHead + groups*((c.bits+f.rest)*planeBytes+f.low*groupWords) + c.escapes*f.escape
+}
+
+// histogram counts the exponents of a chunk.
+type histogram struct {
+	count    [1 << 11]uint32
+	min, max int
+}
+
+// take counts the exponents of the words of a chunk.
+func (h *histogram) take(f *float, v *view) {
+	clear(h.count[:f.mask()+1])
+	var top [groupWords]uint16
+	for g := range groups(v.words) {
+		loadTop(&top, v.group(v.plain, g), v.size)
+		for _, t := range top[:v.valid(g)] {
+			h.count[t>>f.shift&f.mask()&(1<<11-1)]++
+		}
+	}
+	h.min, h.max = int(f.mask()), 0
+	for e, n := range h.count[:f.mask()+1] {
+		if n != 0 {
+			h.min, h.max = min(h.min, e), max(h.max, e)
+		}
+	}
+}
+
+// loadTop reads the top 16 bits of each word of a group.
+func loadTop(top *[groupWords]uint16, src []byte, size int) {
+	src = src[:size*groupWords]
+	for i := range top {
+		top[i] = binary.LittleEndian.Uint16(src[size*i+size-2:])
+	}
+}
+
+// choose returns the codes with the shortest body: of equal ones that with the fewest bits, and then the smallest base.
+func (h *histogram) choose(f *float, words int) (best codes) {
+	shortest := 0
+	for k := 1; k <= mostCodeBits; k++ {
+		c := codes{bits: k}
+		covered := 0
+		c.base, covered = h.window(1<<k-1, int(f.mask())+1-1<<k)
+		c.escapes = words - covered
+		if n := c.bytes(f, groups(words)); k == 1 || n < shortest {
+			best, shortest = c, n
+		}
+	}
+	return best
+}
+
+// window returns the start of the range of so many exponents that has the most words, and their number. The start is at most last; of equal ranges it is the
+// first from the smallest exponent on.
+func (h *histogram) window(width, last int) (base, most int) {
+	low, high := min(h.min, last), min(h.max, last)
+	sum := 0
+	for _, n := range h.count[low : low+width] {
+		sum += int(n)
+	}
+	base, most = low, sum
+	for at := low + 1; at <= high; at++ {
+		sum += int(h.count[at+width-1]) - int(h.count[at-1])
+		if sum > most {
+			base, most = at, sum
+		}
+	}
+	return base, most
+}
+
+// writeExp writes the body; dst has exactly its length.
+func writeExp(dst []byte, c *codes, f *float, v *view) {
+	binary.LittleEndian.PutUint16(dst, uint16(c.base))
+	dst[2], dst[3] = byte(c.bits), 0
+	planes, low, escapes := f.parts(dst[codesHead:], c.bits, groups(v.words))
+	var top [groupWords]uint16
+	for g := range groups(v.words) {
+		src, n := v.group(v.plain, g), v.valid(g)
+		loadTop(&top, src, v.size)
+		escapes = writeEscapes(escapes, top[:n], c, f)
+		planes = writeCodes(planes, top[:n], c, f)
+		writeLow(low, src, g, f, &top)
+	}
+}
+
+// parts divides a body behind its head: planes, arrays of low bytes, escapes.
+func (f *float) parts(body []byte, bits, groups int) (planes, low, escapes []byte) {
+	n := groups * (bits + f.rest) * planeBytes
+	m := n + groups*f.low*groupWords
+	return body[:n], body[n:m], body[m:]
+}
+
+// writeCodes writes the planes of a group, first those of the codes, and returns the space behind them. Planes have zeros behind the last word.
+func writeCodes(dst []byte, top []uint16, c *codes, f *float) []byte {
+	var code, rest [4]uint64
+	escape := uint16(1<<c.bits - 1)
+	for i, t := range top {
+		at := i % 8 * 8
+		code[i/8] |= uint64(min(t>>f.shift&f.mask()-uint16(c.base), escape)) << at
+		r, _ := f.split(t)
+		rest[i/8] |= uint64(r) << at
+	}
+	for b := range c.bits {
+		binary.LittleEndian.PutUint32(dst[b*planeBytes:], planeOfBytes(&code, uint(b)))
+	}
+	dst = dst[c.bits*planeBytes:]
+	for b := range f.rest {
+		binary.LittleEndian.PutUint32(dst[b*planeBytes:], planeOfBytes(&rest, uint(b)))
+	}
+	return dst[f.rest*planeBytes:]
+}
+
+// writeEscapes writes the exponents without a code and returns the space behind them.
+func writeEscapes(dst []byte, top []uint16, c *codes, f *float) []byte {
+	escape := uint16(1<<c.bits - 1)
+	for _, t := range top {
+		e := t >> f.shift & f.mask()
+		if e-uint16(c.base) < escape {
+			continue
+		}
+		dst[0] = byte(e)
+		if f.escape == 2 {
+			dst[1] = byte(e >> 8)
+		}
+		dst = dst[f.escape:]
+	}
+	return dst
+}
+
+// writeLow writes the low bits of group g into the arrays.
+func writeLow(low, src []byte, g int, f *float, top *[groupWords]uint16) {
+	at, all := g*groupWords, len(low)/f.low
+	switch f.low {
+	case 1:
+		putLowBytes(low[at:at+groupWords], top, f)
+	case 3:
+		halves := low[2*at : 2*at+2*groupWords]
+		for i := range groupWords {
+			copy(halves[2*i:2*i+2], src[4*i:])
+		}
+		putLowBytes(low[2*all+at:2*all+at+groupWords], top, f)
+	case 6:
+		words, halves := low[4*at:4*at+4*groupWords], low[4*all+2*at:4*all+2*at+2*groupWords]
+		for i := range groupWords {
+			copy(words[4*i:4*i+4], src[8*i:])
+			copy(halves[2*i:2*i+2], src[8*i+4:])
+		}
+	}
+}
+
+func putLowBytes(dst []byte, top *[groupWords]uint16, f *float) {
+	dst = dst[:groupWords]
+	for i, t := range top {
+		_, dst[i] = f.split(t)
+	}
+}
+
+// readExp writes the words of a body to v.plain; false if the body is malformed.
+func readExp(v *view, f *float, body []byte) bool {
+	if len(body) < codesHead {
+		return false
+	}
+	c := codes{base: int(binary.LittleEndian.Uint16(body)), bits: int(body[2])}
+	if c.bits < 1 || c.bits > mostCodeBits || body[3] != 0 || c.base+1<<c.bits > int(f.mask())+1 || len(body) < c.bytes(f, groups(v.words)) {
+		return false
+	}
+	planes, low, escapes := f.parts(body[codesHead:], c.bits, groups(v.words))
+	for g := range groups(v.words) {
+		var p groupPlanes
+		planes = p.read(planes, c.bits, f.rest)
+		dst := v.group(v.plain, g)
+		p.words(dst, low, g, &c, f)
+		var ok bool
+		if escapes, ok = patch(dst, escapes, p.escapes(c.bits, v.valid(g)), v.size, f); !ok {
+			return false
+		}
+	}
+	return len(escapes) == 0
+}
+
+// groupPlanes are the planes of a group.
+type groupPlanes struct {
+	code [mostCodeBits]uint32
+	rest [5]uint32
+}
+
+// read reads the planes of a group and returns those behind them.
+func (p *groupPlanes) read(src []byte, bits, rest int) []byte {
+	for b := range bits {
+		p.code[b&3] = binary.LittleEndian.Uint32(src[b*planeBytes:])
+	}
+	src = src[bits*planeBytes:]
+	for b := range rest {
+		p.rest[b] = binary.LittleEndian.Uint32(src[b*planeBytes:])
+	}
+	return src[rest*planeBytes:]
+}
+
+// escapes marks the words of a group whose exponent is among the escapes.
+func (p *groupPlanes) escapes(bits, valid int) uint32 {
+	m := uint32(1<<valid - 1)
+	for _, plane := range p.code[:bits] {
+		m &= plane
+	}
+	return m
+}
+
+// patch replaces the exponents of marked words by the next escapes.
+func patch(dst, escapes []byte, marks uint32, size int, f *float) (rest []byte, ok bool) {
+	if len(escapes) < f.escape*bits.OnesCount32(marks) {
+		return nil, false
+	}
+	for ; marks != 0; marks &= marks - 1 {
+		e := uint16(escapes[0])
+		if f.escape == 2 {
+			e |= uint16(escapes[1]) << 8
+		}
+		escapes = escapes[f.escape:]
+		if e > f.mask() {
+			return nil, false
+		}
+		top := dst[size*bits.TrailingZeros32(marks)+size-2:]
+		binary.LittleEndian.PutUint16(top, binary.LittleEndian.Uint16(top)&^(f.mask()<<f.shift)|e<<f.shift)
+	}
+	return escapes, true
+}
+
+// lanes has, for four bits, each in bit 0 of a lane of 16 bits.
+var lanes = newLanes()
+
+func newLanes() (table [16]uint64) {
+	for n := range table {
+		for i := range 4 {
+			table[n] |= uint64(n>>i&1) << (16 * i)
+		}
+	}
+	return table
+}
+
+// code returns the codes of words 4q to 4q+3 in lanes of 16 bits.
+func (p *groupPlanes) codes(q uint) uint64 {
+	q = 4 * q & 31
+	return lanes[p.code[0]>>q&15] | lanes[p.code[1]>>q&15]<<1 | lanes[p.code[2]>>q&15]<<2 | lanes[p.code[3]>>q&15]<<3
+}
+
+// words writes the words of group g, with wrong exponents for escapes.
+func (p *groupPlanes) words(dst, low []byte, g int, c *codes, f *float) {
+	at, all := g*groupWords, len(low)/f.low
+	start := uint64(c.base) << f.shift * even16
+	switch f.exponent {
+	case 5:
+		p.float16(dst[:2*groupWords], low[at:at+groupWords], start)
+	case 11:
+		p.float64(dst[:8*groupWords], low[4*at:4*at+4*groupWords], low[4*all+2*at:4*all+2*at+2*groupWords], start)
+	default:
+		if f.low == 1 {
+			p.bfloat16(dst[:2*groupWords], low[at:at+groupWords], start)
+			return
+		}
+		p.float32(dst[:4*groupWords], low[2*at:2*at+2*groupWords], low[2*all+at:2*all+at+groupWords], start)
+	}
+}
+
+// spreadBytes moves four bytes to lanes of 16 bits.
+func spreadBytes(x uint64) uint64 {
+	x = (x | x<<16) & clear4
+	return (x | x<<8) & clear3
+}
+
+// high returns the top 16 bits of four words of fp32 or bf16; four has their sign and high mantissa bits.
+func (p *groupPlanes) high(q uint, four uint32, start uint64) uint64 {
+	x := spreadBytes(uint64(four))
+	return x&(0x7f*even16) + p.codes(q)<<7 + start | x&(0x80*even16)<<8
+}
+
+func (p *groupPlanes) bfloat16(dst, low []byte, start uint64) {
+	for q := range uint(groupWords / 4) {
+		x := p.high(q, binary.LittleEndian.Uint32(low[4*q:]), start)
+		binary.LittleEndian.PutUint64(dst[8*q:], x)
+	}
+}
+
+func (p *groupPlanes) float32(dst, halves, low []byte, start uint64) {
+	for q := range uint(groupWords / 4) {
+		x := p.high(q, binary.LittleEndian.Uint32(low[4*q:]), start)
+		y := binary.LittleEndian.Uint64(halves[8*q:])
+		binary.LittleEndian.PutUint64(dst[16*q:], x&0xffff<<16|x>>16&0xffff<<48|y&0xffff|y>>16&0xffff<<32)
+		binary.LittleEndian.PutUint64(dst[16*q+8:], x>>32&0xffff<<16|x>>48<<48|y>>32&0xffff|y>>48<<32)
+	}
+}
+
+func (p *groupPlanes) float16(dst, low []byte, start uint64) {
+	for q := range uint(groupWords / 4) {
+		at := 4 * q
+		x := spreadBytes(uint64(binary.LittleEndian.Uint32(low[4*q:]))) + p.codes(q)<<10 + start
+		x |= lanes[p.rest[0]>>at&15]<<8 | lanes[p.rest[1]>>at&15]<<9 | lanes[p.rest[2]>>at&15]<<15
+		binary.LittleEndian.PutUint64(dst[8*q:], x)
+	}
+}
+
+func (p *groupPlanes) float64(dst, words, halves []byte, start uint64) {
+	for q := range uint(groupWords / 4) {
+		at := 4 * q
+		x := p.codes(q)<<4 + start | lanes[p.rest[4]>>at&15]<<15
+		x |= lanes[p.rest[0]>>at&15] | lanes[p.rest[1]>>at&15]<<1 | lanes[p.rest[2]>>at&15]<<2 | lanes[p.rest[3]>>at&15]<<3
+		y := binary.LittleEndian.Uint64(halves[8*q:])
+		for i := range uint(4) {
+			z := uint64(binary.LittleEndian.Uint32(words[16*q+4*i:]))
+			binary.LittleEndian.PutUint64(dst[32*q+8*i:], x>>(16*i)&0xffff<<48|y>>(16*i)&0xffff<<32|z)
+		}
+	}
+}

@@ -1,0 +1,231 @@
+package codec
+
+import "encoding/binary"
+
+// Bit planes. A group is 32 words; plane b of a group is a 32-bit word whose bit i is bit b of word i, as a ballot of a warp gives it. The functions
+// change between words and planes by exchanging index bits: a position in an array of 64-bit registers has an index of register bits and, within a
+// register, of bits 5 to 0. Each exchange of two index bits is one step of masks and shifts for half of the bits.
+
+// groupWords is the number of words in a group.
+const groupWords = 32
+
+// planeBytes is the length of a plane of a group.
+const planeBytes = groupWords / 8
+
+// cross exchanges an index bit of registers (0 in a, 1 in b) with index bit log2(shift) inside them; mask has the positions where the latter is 0.
+func cross(a, b uint64, shift uint, mask uint64) (uint64, uint64) {
+	t := (a>>shift ^ b) & mask
+	return a ^ t<<shift, b ^ t
+}
+
+// within exchanges two index bits inside a register: the bits of mask with those delta above.
+func within(x uint64, delta uint, mask uint64) uint64 {
+	t := (x ^ x>>delta) & mask
+	return x ^ t ^ t<<delta
+}
+
+// Masks of the positions whose index bit 1, 2, 3 or 4 is 0, and of those with index bit 0 set and bit 5 clear.
+const (
+	clear1 = 0x3333333333333333
+	clear2 = 0x0f0f0f0f0f0f0f0f
+	clear3 = 0x00ff00ff00ff00ff
+	clear4 = 0x0000ffff0000ffff
+	low0   = 0x00000000aaaaaaaa
+)
+
+// transpose32 turns 32 planes, two a register, into 32 words of 32 bits, two a register, and back.
+func transpose32(x *[16]uint64) {
+	for i := range 4 {
+		a, b, c, d := x[i], x[i+4], x[i+8], x[i+12]
+		a, c = cross(a, c, 16, clear4)
+		b, d = cross(b, d, 16, clear4)
+		a, b = cross(a, b, 8, clear3)
+		c, d = cross(c, d, 8, clear3)
+		x[i], x[i+4], x[i+8], x[i+12] = a, b, c, d
+	}
+	for i := 0; i < 16; i += 4 {
+		four := (*[4]uint64)(x[i : i+4])
+		transposeFour(four)
+	}
+}
+
+// transposeFour exchanges the two low index bits of registers with bits 2 and 1, and bit 5 with bit 0.
+func transposeFour(x *[4]uint64) {
+	a, b, c, d := x[0], x[1], x[2], x[3]
+	a, c = cross(a, c, 4, clear2)
+	b, d = cross(b, d, 4, clear2)
+	a, b = cross(a, b, 2, clear1)
+	c, d = cross(c, d, 2, clear1)
+	x[0], x[1], x[2], x[3] = within(a, 31, low0), within(b, 31, low0), within(c, 31, low0), within(d, 31, low0)
+}
+
+// transpose16 turns 16 planes, two a register, into 32 words of 16 bits, and back. Register r has words 2r, 16+2r, 2r+1, 16+2r+1, from its low bits on.
+func transpose16(x *[8]uint64) {
+	for i := range 4 {
+		x[i], x[i+4] = cross(x[i], x[i+4], 8, clear3)
+	}
+	transposeFour((*[4]uint64)(x[:4]))
+	transposeFour((*[4]uint64)(x[4:]))
+}
+
+// bytesOfPlanes turns 8 planes into the 32 bytes of a group, 8 a register, in order.
+func bytesOfPlanes(p *[8]uint32) (x [4]uint64) {
+	a, b, c, d := pair(p[0], p[4]), pair(p[1], p[5]), pair(p[2], p[6]), pair(p[3], p[7])
+	a, c = cross(a, c, 16, clear4)
+	b, d = cross(b, d, 16, clear4)
+	a, b = cross(a, b, 8, clear3)
+	c, d = cross(c, d, 8, clear3)
+	return [4]uint64{transpose8(a), transpose8(b), transpose8(c), transpose8(d)}
+}
+
+func pair(low, high uint32) uint64 { return uint64(low) | uint64(high)<<32 }
+
+// transpose8 transposes 8x8 bits.
+func transpose8(x uint64) uint64 {
+	x = within(x, 28, 0x00000000f0f0f0f0)
+	x = within(x, 14, 0x0000cccc0000cccc)
+	return within(x, 7, 0x00aa00aa00aa00aa)
+}
+
+const (
+	ones8  = 0x0101010101010101 // bit 0 of each byte
+	gather = 0x0102040810204080 // moves bit 0 of byte i to bit 56+i, when it multiplies
+)
+
+// planeOfBytes is one plane of the 32 bytes of a group.
+func planeOfBytes(x *[4]uint64, bit uint) uint32 {
+	plane := x[0] >> bit & ones8 * gather >> 56
+	plane |= x[1] >> bit & ones8 * gather >> 56 << 8
+	plane |= x[2] >> bit & ones8 * gather >> 56 << 16
+	return uint32(plane | x[3]>>bit&ones8*gather>>56<<24)
+}
+
+// wordsOfPlanes reads width planes of a group and writes its 32 words. The planes have exactly the length of width planes.
+func wordsOfPlanes[T word](z *[groupWords]T, planes []byte, width int) {
+	switch {
+	case width <= 8:
+		narrowWords(z, planes)
+	case width <= 16:
+		middleWords(z, planes)
+	case width <= 32:
+		wideWords(z, planes, 0)
+	default:
+		wideWords(z, planes[:32*planeBytes], 0)
+		wideWords(z, planes[32*planeBytes:], 32)
+	}
+}
+
+func narrowWords[T word](z *[groupWords]T, planes []byte) {
+	x := readNarrow(planes)
+	for r, bytes := range x {
+		part := (*[8]T)(z[8*r : 8*r+8])
+		for i := range part {
+			part[i] = T(bytes >> (8 * i) & 0xff)
+		}
+	}
+}
+
+// readNarrow reads up to 8 planes and returns the bytes of the group.
+func readNarrow(planes []byte) [4]uint64 {
+	var p [8]uint32
+	for b := range len(planes) / planeBytes {
+		p[b&7] = binary.LittleEndian.Uint32(planes[b*planeBytes:])
+	}
+	return bytesOfPlanes(&p)
+}
+
+func middleWords[T word](z *[groupWords]T, planes []byte) {
+	var x [8]uint64
+	readPlanes(x[:], planes)
+	transpose16(&x)
+	for r, four := range x {
+		z[2*r], z[2*r+1] = T(four&0xffff), T(four>>32&0xffff)
+		z[2*r+16], z[2*r+17] = T(four>>16&0xffff), T(four>>48)
+	}
+}
+
+// wideWords sets the 32 bits of each word from bit low on; with low = 0 the words' other bits become 0.
+func wideWords[T word](z *[groupWords]T, planes []byte, low uint) {
+	var x [16]uint64
+	readPlanes(x[:], planes)
+	transpose32(&x)
+	if low == 0 {
+		for r, two := range x {
+			z[2*r], z[2*r+1] = T(two&0xffffffff), T(two>>32)
+		}
+		return
+	}
+	for r, two := range x {
+		z[2*r] |= T(two&0xffffffff) << low
+		z[2*r+1] |= T(two>>32) << low
+	}
+}
+
+// readPlanes reads two planes into each register.
+func readPlanes(x []uint64, planes []byte) {
+	for i := range x {
+		if len(planes) < 8 {
+			if len(planes) > 0 {
+				x[i] = uint64(binary.LittleEndian.Uint32(planes))
+			}
+			return
+		}
+		x[i] = binary.LittleEndian.Uint64(planes)
+		planes = planes[8:]
+	}
+}
+
+// putPlanes writes the width low planes of 32 words; dst has exactly their length.
+func putPlanes[T word](dst []byte, z *[groupWords]T, width int) {
+	switch {
+	case width <= 8:
+		putNarrow(dst, z)
+	case width <= 16:
+		putMiddle(dst, z)
+	case width <= 32:
+		putWide(dst, z, 0)
+	default:
+		putWide(dst[:32*planeBytes], z, 0)
+		putWide(dst[32*planeBytes:], z, 32)
+	}
+}
+
+func putNarrow[T word](dst []byte, z *[groupWords]T) {
+	var x [4]uint64
+	for i, v := range z {
+		x[i/8] |= uint64(v) << (i % 8 * 8)
+	}
+	for b := range len(dst) / planeBytes {
+		binary.LittleEndian.PutUint32(dst[b*planeBytes:], planeOfBytes(&x, uint(b)))
+	}
+}
+
+func putMiddle[T word](dst []byte, z *[groupWords]T) {
+	var x [8]uint64
+	for r := range x {
+		x[r] = uint64(z[2*r]) | uint64(z[2*r+16])<<16 | uint64(z[2*r+1])<<32 | uint64(z[2*r+17])<<48
+	}
+	transpose16(&x)
+	writePlanes(dst, x[:])
+}
+
+func putWide[T word](dst []byte, z *[groupWords]T, low uint) {
+	var x [16]uint64
+	for r := range x {
+		x[r] = uint64(z[2*r])>>low&0xffffffff | uint64(z[2*r+1])>>low<<32
+	}
+	transpose32(&x)
+	writePlanes(dst, x[:])
+}
+
+// writePlanes writes as many planes of the registers as dst has room for.
+func writePlanes(dst []byte, x []uint64) {
+	i := 0
+	for ; len(dst) >= 8; i++ {
+		binary.LittleEndian.PutUint64(dst, x[i])
+		dst = dst[8:]
+	}
+	if len(dst) > 0 {
+		binary.LittleEndian.PutUint32(dst, uint32(x[i]))
+	}
+}

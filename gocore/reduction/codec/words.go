@@ -1,0 +1,92 @@
+package codec
+
+import "encoding/binary"
+
+// word is an element as an integer.
+type word interface {
+	uint8 | uint16 | uint32 | uint64
+}
+
+// view is the words of a chunk, and the words of the reference. Both slices have whole groups; behind the last word they have zeros.
+type view struct {
+	plain, reference []byte // reference is nil if there is none
+	words            int
+	size             int // bytes of a word
+}
+
+// groups is the number of groups that hold some words.
+func groups(words int) int { return (words + groupWords - 1) / groupWords }
+
+// group is the part of a slice of whole groups.
+func (v *view) group(p []byte, g int) []byte {
+	if p == nil {
+		return nil
+	}
+	n := groupWords * v.size
+	return p[g*n : (g+1)*n : (g+1)*n]
+}
+
+// valid is the number of words in a group.
+func (v *view) valid(g int) int { return min(groupWords, v.words-g*groupWords) }
+
+// load reads the words of a group.
+func load[T word](z *[groupWords]T, src []byte) {
+	switch z := any(z).(type) {
+	case *[groupWords]uint8:
+		copy(z[:], src)
+	case *[groupWords]uint16:
+		src = src[:2*groupWords]
+		for i := range z {
+			z[i] = binary.LittleEndian.Uint16(src[2*i:])
+		}
+	case *[groupWords]uint32:
+		src = src[:4*groupWords]
+		for i := range z {
+			z[i] = binary.LittleEndian.Uint32(src[4*i:])
+		}
+	case *[groupWords]uint64:
+		src = src[:8*groupWords]
+		for i := range z {
+			z[i] = binary.LittleEndian.Uint64(src[8*i:])
+		}
+	}
+}
+
+// store writes the words of a group.
+func store[T word](dst []byte, z *[groupWords]T) {
+	switch z := any(z).(type) {
+	case *[groupWords]uint8:
+		copy(dst, z[:])
+	case *[groupWords]uint16:
+		dst = dst[:2*groupWords]
+		for i := range z {
+			binary.LittleEndian.PutUint16(dst[2*i:], z[i])
+		}
+	case *[groupWords]uint32:
+		dst = dst[:4*groupWords]
+		for i := range z {
+			binary.LittleEndian.PutUint32(dst[4*i:], z[i])
+		}
+	case *[groupWords]uint64:
+		dst = dst[:8*groupWords]
+		for i := range z {
+			binary.LittleEndian.PutUint64(dst[8*i:], z[i])
+		}
+	}
+}
+
+// wordAt reads a word of 1, 2, 4 or 8 bytes.
+func wordAt(p []byte, size int) uint64 {
+	switch size {
+	case 1:
+		return uint64(p[0])
+	case 2:
+		return uint64(binary.LittleEndian.Uint16(p))
+	case 4:
+		return uint64(binary.LittleEndian.Uint32(p))
+	}
+	return binary.LittleEndian.Uint64(p)
+}
+
+// roundUp rounds up to a multiple of a power of two.
+func roundUp(n, to int) int { return (n + to - 1) &^ (to - 1) }

@@ -1,0 +1,259 @@
+package codec
+
+import "encoding/binary"
+
+// XOR with the reference. The bytes of the results are divided into planes: plane j has byte j of each word. A plane is left out if it is zero, or
+// stored whole, or sparse, whichever is shortest.
+//
+// The body is: 2 bits a plane with its form, in 16 bits; 16 zero bits; the planes.
+
+const (
+	planeZero = iota
+	planeWhole
+	planeSparse
+)
+
+const xorHead = 4
+
+// byteplanes are the results of a chunk by planes. Planes lie at multiples of the stride, which leaves whole units of 8 words.
+type byteplanes struct {
+	delta  [ChunkBytes]byte
+	planes [ChunkBytes]byte
+	forms  uint16
+}
+
+const unitWords = 8
+
+// take computes the planes of a chunk.
+func (x *byteplanes) take(v *view) {
+	delta := x.delta[:len(v.plain)]
+	xorBytes(delta, v.plain, v.reference)
+	x.divide(delta, v.size)
+}
+
+// plane returns plane j without the bytes behind the last word.
+func (x *byteplanes) plane(j int, v *view) []byte {
+	stride := roundUp(v.words, groupWords)
+	return x.planes[j*stride : j*stride+v.words : (j+1)*stride]
+}
+
+// measureXor chooses the forms of the planes and returns the length of the body.
+func measureXor(x *byteplanes, b *bitmaps, v *view) int {
+	x.take(v)
+	x.forms = 0
+	n := xorHead
+	for j := range v.size {
+		form, bytes := b.form(x.plane(j, v))
+		x.forms |= uint16(form) << (2 * j)
+		n += bytes
+	}
+	return n
+}
+
+// form returns the shortest form of a plane and its length.
+func (b *bitmaps) form(plane []byte) (form, length int) {
+	n := b.measure(plane)
+	one, two, three := b.levels(len(plane))
+	switch {
+	case n == len(three) && allZero(one) && allZero(two):
+		return planeZero, 0
+	case n < len(plane):
+		return planeSparse, n
+	}
+	return planeWhole, len(plane)
+}
+
+func allZero(p []byte) bool {
+	for _, c := range p {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// writeXor writes the body; dst has the length that measureXor returned, just before.
+func writeXor(dst []byte, x *byteplanes, b *bitmaps, v *view) {
+	binary.LittleEndian.PutUint32(dst, uint32(x.forms))
+	dst = dst[xorHead:]
+	for j := range v.size {
+		switch plane := x.plane(j, v); x.forms >> (2 * j) & 3 {
+		case planeWhole:
+			dst = dst[copy(dst, plane):]
+		case planeSparse:
+			dst = dst[b.write(dst, plane):]
+		}
+	}
+}
+
+// readXor writes the words of a body to v.plain; false if the body is malformed.
+func readXor(v *view, x *byteplanes, b *bitmaps, body []byte) bool {
+	if len(body) < xorHead {
+		return false
+	}
+	forms := binary.LittleEndian.Uint32(body)
+	if forms>>(2*v.size) != 0 {
+		return false
+	}
+	rest := body[xorHead:]
+	for j := range v.size {
+		var ok bool
+		if rest, ok = readPlane(x.plane(j, v), rest, forms>>(2*j)&3, b); !ok {
+			return false
+		}
+	}
+	if len(rest) != 0 {
+		return false
+	}
+	delta := x.delta[:len(v.plain)]
+	x.unite(delta, v.size)
+	xorBytes(v.plain, delta, v.reference)
+	return true
+}
+
+func readPlane(plane, src []byte, form uint32, b *bitmaps) (rest []byte, ok bool) {
+	switch form {
+	case planeZero:
+		clear(plane)
+		return src, true
+	case planeWhole:
+		if len(src) < len(plane) {
+			return nil, false
+		}
+		return src[copy(plane, src):], true
+	case planeSparse:
+		return b.read(plane, src)
+	}
+	return nil, false
+}
+
+// xorBytes writes a XOR b. The lengths are equal, and multiples of 8.
+func xorBytes(dst, a, b []byte) {
+	for len(dst) >= 8 && len(a) >= 8 && len(b) >= 8 {
+		binary.LittleEndian.PutUint64(dst, binary.LittleEndian.Uint64(a)^binary.LittleEndian.Uint64(b))
+		dst, a, b = dst[8:], a[8:], b[8:]
+	}
+}
+
+// divide writes the planes of whole groups of words.
+func (x *byteplanes) divide(words []byte, size int) {
+	stride := len(words) / size
+	p := x.planes[:len(words)]
+	switch size {
+	case 1:
+		copy(p, words)
+	case 2:
+		divide2(p[:stride], p[stride:], words)
+	case 4:
+		for at := 0; at < stride; at += unitWords {
+			unit := exchange4(readUnit4(words[4*at : 4*at+32]))
+			for j, plane := range unit {
+				binary.LittleEndian.PutUint64(p[j*stride+at:], plane)
+			}
+		}
+	default:
+		var unit [8]uint64
+		for at := 0; at < stride; at += unitWords {
+			src := words[8*at : 8*at+64]
+			for i := range unit {
+				unit[i] = binary.LittleEndian.Uint64(src[8*i:])
+			}
+			exchange8(&unit)
+			for j, plane := range unit {
+				binary.LittleEndian.PutUint64(p[j*stride+at:], plane)
+			}
+		}
+	}
+}
+
+// unite is the reverse of divide.
+func (x *byteplanes) unite(words []byte, size int) {
+	stride := len(words) / size
+	p := x.planes[:len(words)]
+	switch size {
+	case 1:
+		copy(words, p)
+	case 2:
+		unite2(words, p[:stride], p[stride:])
+	case 4:
+		for at := 0; at < stride; at += unitWords {
+			var unit [4]uint64
+			for j := range unit {
+				unit[j] = binary.LittleEndian.Uint64(p[j*stride+at:])
+			}
+			writeUnit4(words[4*at:4*at+32], exchange4(unit))
+		}
+	default:
+		var unit [8]uint64
+		for at := 0; at < stride; at += unitWords {
+			for j := range unit {
+				unit[j] = binary.LittleEndian.Uint64(p[j*stride+at:])
+			}
+			exchange8(&unit)
+			dst := words[8*at : 8*at+64]
+			for i, w := range unit {
+				binary.LittleEndian.PutUint64(dst[8*i:], w)
+			}
+		}
+	}
+}
+
+// gatherBytes moves the low bytes of lanes of 16 bits together, the reverse of spreadBytes.
+func gatherBytes(x uint64) uint64 {
+	x = (x | x>>8) & clear4
+	return (x | x>>16) & 0xffffffff
+}
+
+func divide2(low, high, words []byte) {
+	for len(words) >= 16 && len(low) >= 8 && len(high) >= 8 {
+		a, b := binary.LittleEndian.Uint64(words), binary.LittleEndian.Uint64(words[8:])
+		binary.LittleEndian.PutUint64(low, gatherBytes(a&even8)|gatherBytes(b&even8)<<32)
+		binary.LittleEndian.PutUint64(high, gatherBytes(a>>8&even8)|gatherBytes(b>>8&even8)<<32)
+		words, low, high = words[16:], low[8:], high[8:]
+	}
+}
+
+func unite2(words, low, high []byte) {
+	for len(words) >= 16 && len(low) >= 8 && len(high) >= 8 {
+		a, b := binary.LittleEndian.Uint64(low), binary.LittleEndian.Uint64(high)
+		binary.LittleEndian.PutUint64(words, spreadBytes(a&0xffffffff)|spreadBytes(b&0xffffffff)<<8)
+		binary.LittleEndian.PutUint64(words[8:], spreadBytes(a>>32)|spreadBytes(b>>32)<<8)
+		words, low, high = words[16:], low[8:], high[8:]
+	}
+}
+
+// readUnit4 reads 8 words of 4 bytes; a register has word i and word i+4.
+func readUnit4(src []byte) (x [4]uint64) {
+	src = src[:32]
+	for i := range x {
+		x[i] = pair(binary.LittleEndian.Uint32(src[4*i:]), binary.LittleEndian.Uint32(src[4*i+16:]))
+	}
+	return x
+}
+
+func writeUnit4(dst []byte, x [4]uint64) {
+	dst = dst[:32]
+	for i, two := range x {
+		binary.LittleEndian.PutUint32(dst[4*i:], uint32(two))
+		binary.LittleEndian.PutUint32(dst[4*i+16:], uint32(two>>32))
+	}
+}
+
+// exchange4 turns 8 words of 4 bytes into 4 planes of 8 bytes, and back.
+func exchange4(x [4]uint64) [4]uint64 {
+	a, b, c, d := x[0], x[1], x[2], x[3]
+	a, c = cross(a, c, 16, clear4)
+	b, d = cross(b, d, 16, clear4)
+	a, b = cross(a, b, 8, clear3)
+	c, d = cross(c, d, 8, clear3)
+	return [4]uint64{a, b, c, d}
+}
+
+// exchange8 transposes 8x8 bytes.
+func exchange8(x *[8]uint64) {
+	for i := range 4 {
+		x[i], x[i+4] = cross(x[i], x[i+4], 32, 0xffffffff)
+	}
+	*(*[4]uint64)(x[:4]) = exchange4([4]uint64(x[:4]))
+	*(*[4]uint64)(x[4:]) = exchange4([4]uint64(x[4:]))
+}
