@@ -171,7 +171,7 @@ var samples = sync.OnceValue(func() []sample {
 	}
 	random := make([]byte, 1<<20)
 	for i := range random {
-		random[i] = byte(source(uint64(i / 4096)).Uint64() >> (i % 8))
+		random[i] = byte(source(uint64(i/4096)).Uint64() >> (i % 8))
 	}
 	return []sample{
 		{"weights bf16", BFloat16, bytesOfBFloat16(w), nil},

@@ -235,5 +235,5 @@ func sumBytes(x uint64, last byte) uint64 {
 
 // addBytes adds 8 bytes, each modulo 256.
 func addBytes(a, b uint64) uint64 {
-	return (a&even8+b&even8)&even8 | (a>>8&even8+b>>8&even8)<<8
+	return (a&even8+b&even8)&even8 | (a>>8&even8+b>>8&even8)&even8<<8
 }
