@@ -30,8 +30,8 @@ type Encoder struct {
 	tail    []byte // of the chunk
 	chunk   []byte
 	former  []byte // the reference's chunk
-	diff    widths
-	step    widths
+	diff    differences
+	step    differences
 	counts  histogram
 	codes   codes
 	xor     byteplanes

@@ -33,22 +33,6 @@ const (
 	low0   = 0x00000000aaaaaaaa
 )
 
-// transpose32 turns 32 planes, two a register, into 32 words of 32 bits, two a register, and back.
-func transpose32(x *[16]uint64) {
-	for i := range 4 {
-		a, b, c, d := x[i], x[i+4], x[i+8], x[i+12]
-		a, c = cross(a, c, 16, clear4)
-		b, d = cross(b, d, 16, clear4)
-		a, b = cross(a, b, 8, clear3)
-		c, d = cross(c, d, 8, clear3)
-		x[i], x[i+4], x[i+8], x[i+12] = a, b, c, d
-	}
-	for i := 0; i < 16; i += 4 {
-		four := (*[4]uint64)(x[i : i+4])
-		transposeFour(four)
-	}
-}
-
 // transposeFour exchanges the two low index bits of registers with bits 2 and 1, and bit 5 with bit 0.
 func transposeFour(x *[4]uint64) {
 	a, b, c, d := x[0], x[1], x[2], x[3]
@@ -100,31 +84,6 @@ func planeOfBytes(x *[4]uint64, bit uint) uint32 {
 	return uint32(plane | x[3]>>bit&ones8*gather>>56<<24)
 }
 
-// wordsOfPlanes reads width planes of a group and writes its 32 words. The planes have exactly the length of width planes.
-func wordsOfPlanes[T word](z *[groupWords]T, planes []byte, width int) {
-	switch {
-	case width <= 8:
-		narrowWords(z, planes)
-	case width <= 16:
-		middleWords(z, planes)
-	case width <= 32:
-		wideWords(z, planes, 0)
-	default:
-		wideWords(z, planes[:32*planeBytes], 0)
-		wideWords(z, planes[32*planeBytes:], 32)
-	}
-}
-
-func narrowWords[T word](z *[groupWords]T, planes []byte) {
-	x := readNarrow(planes)
-	for r, bytes := range x {
-		part := (*[8]T)(z[8*r : 8*r+8])
-		for i := range part {
-			part[i] = T(bytes >> (8 * i) & 0xff)
-		}
-	}
-}
-
 // readNarrow reads up to 8 planes and returns the bytes of the group.
 func readNarrow(planes []byte) [4]uint64 {
 	var p [8]uint32
@@ -132,33 +91,6 @@ func readNarrow(planes []byte) [4]uint64 {
 		p[b&7] = binary.LittleEndian.Uint32(planes[b*planeBytes:])
 	}
 	return bytesOfPlanes(&p)
-}
-
-func middleWords[T word](z *[groupWords]T, planes []byte) {
-	var x [8]uint64
-	readPlanes(x[:], planes)
-	transpose16(&x)
-	for r, four := range x {
-		z[2*r], z[2*r+1] = T(four&0xffff), T(four>>32&0xffff)
-		z[2*r+16], z[2*r+17] = T(four>>16&0xffff), T(four>>48)
-	}
-}
-
-// wideWords sets the 32 bits of each word from bit low on; with low = 0 the words' other bits become 0.
-func wideWords[T word](z *[groupWords]T, planes []byte, low uint) {
-	var x [16]uint64
-	readPlanes(x[:], planes)
-	transpose32(&x)
-	if low == 0 {
-		for r, two := range x {
-			z[2*r], z[2*r+1] = T(two&0xffffffff), T(two>>32)
-		}
-		return
-	}
-	for r, two := range x {
-		z[2*r] |= T(two&0xffffffff) << low
-		z[2*r+1] |= T(two>>32) << low
-	}
 }
 
 // readPlanes reads two planes into each register.
@@ -175,19 +107,13 @@ func readPlanes(x []uint64, planes []byte) {
 	}
 }
 
-// putPlanes writes the width low planes of 32 words; dst has exactly their length.
+// putPlanes writes the width low planes, at most 16, of 32 words; dst has exactly their length.
 func putPlanes[T word](dst []byte, z *[groupWords]T, width int) {
-	switch {
-	case width <= 8:
+	if width <= 8 {
 		putNarrow(dst, z)
-	case width <= 16:
-		putMiddle(dst, z)
-	case width <= 32:
-		putWide(dst, z, 0)
-	default:
-		putWide(dst[:32*planeBytes], z, 0)
-		putWide(dst[32*planeBytes:], z, 32)
+		return
 	}
+	putMiddle(dst, z)
 }
 
 func putNarrow[T word](dst []byte, z *[groupWords]T) {
@@ -206,15 +132,6 @@ func putMiddle[T word](dst []byte, z *[groupWords]T) {
 		x[r] = uint64(z[2*r]) | uint64(z[2*r+16])<<16 | uint64(z[2*r+1])<<32 | uint64(z[2*r+17])<<48
 	}
 	transpose16(&x)
-	writePlanes(dst, x[:])
-}
-
-func putWide[T word](dst []byte, z *[groupWords]T, low uint) {
-	var x [16]uint64
-	for r := range x {
-		x[r] = uint64(z[2*r])>>low&0xffffffff | uint64(z[2*r+1])>>low<<32
-	}
-	transpose32(&x)
 	writePlanes(dst, x[:])
 }
 

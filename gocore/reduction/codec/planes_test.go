@@ -2,42 +2,77 @@ package codec
 
 import (
 	"encoding/binary"
+	"slices"
 	"testing"
+	"unsafe"
 
 	"pgregory.net/rapid"
 )
 
-func testPlanes[T word](t *testing.T, most int) {
+// testPlanes compares planes with their definition. A plane has words/8 bytes.
+func testPlanes[T word](t *testing.T, words int, write func(planes []byte, z []T), read func(planes []byte, width int) []T) {
+	most := 8 * int(unsafe.Sizeof(T(0)))
 	rapid.Check(t, func(t *rapid.T) {
 		width := rapid.IntRange(0, most).Draw(t, "width")
-		var words, back [groupWords]T
-		for i := range words {
-			words[i] = T(rapid.Uint64().Draw(t, "word"))
+		z := make([]T, words)
+		for i := range z {
+			z[i] = T(rapid.Uint64().Draw(t, "word"))
 			if width < 64 {
-				words[i] &= T(uint64(1)<<width - 1)
+				z[i] &= T(uint64(1)<<width - 1)
 			}
 		}
-		planes := make([]byte, width*planeBytes)
-		putPlanes(planes, &words, width)
+		planes := make([]byte, width*words/8)
+		write(planes, z)
 		for b := range width {
-			for i, w := range words {
-				if binary.LittleEndian.Uint32(planes[4*b:])>>i&1 != uint32(uint64(w)>>b&1) {
+			for i, w := range z {
+				if planes[b*words/8+i/8]>>(i%8)&1 != byte(uint64(w)>>b&1) {
 					t.Fatalf("width %d: bit %d of word %d", width, b, i)
 				}
 			}
 		}
-		wordsOfPlanes(&back, planes, width)
-		if back != words {
-			t.Fatalf("width %d: %x, want %x", width, back, words)
+		follow := rapid.SliceOfN(rapid.Byte(), 0, 70).Draw(t, "behind the planes")
+		if back := read(append(planes, follow...), width); !slices.Equal(back, z) {
+			t.Fatalf("width %d: %x, want %x", width, back, z)
 		}
 	})
 }
 
 func TestPlanes(t *testing.T) {
-	t.Run("8", func(t *testing.T) { testPlanes[uint8](t, 8) })
-	t.Run("16", func(t *testing.T) { testPlanes[uint16](t, 16) })
-	t.Run("32", func(t *testing.T) { testPlanes[uint32](t, 32) })
-	t.Run("64", func(t *testing.T) { testPlanes[uint64](t, 64) })
+	t.Run("8", func(t *testing.T) {
+		testPlanes(t, 32, func(p []byte, z []uint8) { putPlanes(p, (*[32]uint8)(z), len(p)/4) }, func(p []byte, width int) (z []uint8) {
+			for _, x := range readNarrow(p[:4*width]) {
+				z = binary.LittleEndian.AppendUint64(z, x)
+			}
+			return z
+		})
+	})
+	t.Run("16", func(t *testing.T) {
+		testPlanes(t, 32, func(p []byte, z []uint16) { putPlanes(p, (*[32]uint16)(z), len(p)/4) }, func(p []byte, width int) []uint16 {
+			var x [8]uint64
+			readPlanes(x[:], p[:4*width])
+			transpose16(&x)
+			z := make([]uint16, 32)
+			for r, four := range x {
+				z[2*r], z[16+2*r], z[2*r+1], z[17+2*r] = uint16(four), uint16(four>>16), uint16(four>>32), uint16(four>>48)
+			}
+			return z
+		})
+	})
+	t.Run("32", func(t *testing.T) {
+		testPlanes(t, 8, func(p []byte, z []uint32) { putBlock(p, (*[8]uint32)(z)) }, func(p []byte, width int) []uint32 {
+			a, b, c, d := wordsOfBlock(p, width)
+			return []uint32{
+				uint32(a), uint32(b), uint32(c), uint32(d), uint32(a >> 32), uint32(b >> 32), uint32(c >> 32), uint32(d >> 32),
+			}
+		})
+	})
+	t.Run("64", func(t *testing.T) {
+		testPlanes(t, 8, func(p []byte, z []uint64) { putBlock(p, (*[8]uint64)(z)) }, func(p []byte, width int) []uint64 {
+			var z [8]uint64
+			readBlock64(&z, p, width)
+			return z[:]
+		})
+	})
 }
 
 func TestSpread(t *testing.T) {

@@ -119,24 +119,34 @@ func (s *slow) sparse(n int) []byte {
 
 func (s *slow) differences(n int) []uint64 {
 	base := number(s.take(max(4, s.size)))
+	order := number(s.take(4))
+	block := 8
+	if s.size <= 2 {
+		block = 32
+	}
 	before := len(s.p)
-	widths := s.sparse((n + 31) / 32)
+	widths := s.sparse((n + block - 1) / block)
 	for (before-len(s.p))%4 != 0 {
 		s.take(1)
 	}
 	words := make([]uint64, n)
+	change := uint64(0)
 	for g, width := range widths {
-		planes := s.take(4 * int(width))
-		for i := 32 * g; i < min(n, 32*g+32); i++ {
+		planes := s.take(block / 8 * int(width))
+		for i := block * g; i < min(n, block*g+block); i++ {
 			z := uint64(0)
 			for b := range int(width) {
-				z |= number(planes[4*b:][:4]) >> (i % 32) & 1 << b
+				z |= number(planes[block/8*b:][:block/8]) >> (i % block) & 1 << b
+			}
+			if order == 1 {
+				change = 0
 			}
 			if z&1 != 0 {
-				base -= z/2 + 1
+				change -= z/2 + 1
 			} else {
-				base += z / 2
+				change += z / 2
 			}
+			base += change
 			words[i] = base
 		}
 	}

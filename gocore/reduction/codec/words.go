@@ -52,29 +52,6 @@ func load[T word](z *[groupWords]T, src []byte) {
 	}
 }
 
-// store writes the words of a group.
-func store[T word](dst []byte, z *[groupWords]T) {
-	switch z := any(z).(type) {
-	case *[groupWords]uint8:
-		copy(dst, z[:])
-	case *[groupWords]uint16:
-		dst = dst[:2*groupWords]
-		for i := range z {
-			binary.LittleEndian.PutUint16(dst[2*i:], z[i])
-		}
-	case *[groupWords]uint32:
-		dst = dst[:4*groupWords]
-		for i := range z {
-			binary.LittleEndian.PutUint32(dst[4*i:], z[i])
-		}
-	case *[groupWords]uint64:
-		dst = dst[:8*groupWords]
-		for i := range z {
-			binary.LittleEndian.PutUint64(dst[8*i:], z[i])
-		}
-	}
-}
-
 // wordAt reads a word of 1, 2, 4 or 8 bytes.
 func wordAt(p []byte, size int) uint64 {
 	switch size {

@@ -15,14 +15,12 @@ const (
 
 const xorHead = 4
 
-// byteplanes are the results of a chunk by planes. Planes lie at multiples of the stride, which leaves whole units of 8 words.
+// byteplanes are the results of a chunk by planes. Planes lie at multiples of the stride, which is a whole number of groups.
 type byteplanes struct {
 	delta  [ChunkBytes]byte
 	planes [ChunkBytes]byte
 	forms  uint16
 }
-
-const unitWords = 8
 
 // take computes the planes of a chunk.
 func (x *byteplanes) take(v *view) {
@@ -145,24 +143,9 @@ func (x *byteplanes) divide(words []byte, size int) {
 	case 2:
 		divide2(p[:stride], p[stride:], words)
 	case 4:
-		for at := 0; at < stride; at += unitWords {
-			unit := exchange4(readUnit4(words[4*at : 4*at+32]))
-			for j, plane := range unit {
-				binary.LittleEndian.PutUint64(p[j*stride+at:], plane)
-			}
-		}
+		divide4(p[:stride], p[stride:2*stride], p[2*stride:3*stride], p[3*stride:], words)
 	default:
-		var unit [8]uint64
-		for at := 0; at < stride; at += unitWords {
-			src := words[8*at : 8*at+64]
-			for i := range unit {
-				unit[i] = binary.LittleEndian.Uint64(src[8*i:])
-			}
-			exchange8(&unit)
-			for j, plane := range unit {
-				binary.LittleEndian.PutUint64(p[j*stride+at:], plane)
-			}
-		}
+		divide8(p, words)
 	}
 }
 
@@ -176,25 +159,9 @@ func (x *byteplanes) unite(words []byte, size int) {
 	case 2:
 		unite2(words, p[:stride], p[stride:])
 	case 4:
-		for at := 0; at < stride; at += unitWords {
-			var unit [4]uint64
-			for j := range unit {
-				unit[j] = binary.LittleEndian.Uint64(p[j*stride+at:])
-			}
-			writeUnit4(words[4*at:4*at+32], exchange4(unit))
-		}
+		unite4(words, p[:stride], p[stride:2*stride], p[2*stride:3*stride], p[3*stride:])
 	default:
-		var unit [8]uint64
-		for at := 0; at < stride; at += unitWords {
-			for j := range unit {
-				unit[j] = binary.LittleEndian.Uint64(p[j*stride+at:])
-			}
-			exchange8(&unit)
-			dst := words[8*at : 8*at+64]
-			for i, w := range unit {
-				binary.LittleEndian.PutUint64(dst[8*i:], w)
-			}
-		}
+		unite8(words, p)
 	}
 }
 
@@ -222,31 +189,74 @@ func unite2(words, low, high []byte) {
 	}
 }
 
-// readUnit4 reads 8 words of 4 bytes; a register has word i and word i+4.
-func readUnit4(src []byte) (x [4]uint64) {
-	src = src[:32]
-	for i := range x {
-		x[i] = pair(binary.LittleEndian.Uint32(src[4*i:]), binary.LittleEndian.Uint32(src[4*i+16:]))
-	}
-	return x
-}
-
-func writeUnit4(dst []byte, x [4]uint64) {
-	dst = dst[:32]
-	for i, two := range x {
-		binary.LittleEndian.PutUint32(dst[4*i:], uint32(two))
-		binary.LittleEndian.PutUint32(dst[4*i+16:], uint32(two>>32))
+func divide4(p0, p1, p2, p3, words []byte) {
+	for len(words) >= 32 && len(p0) >= 8 && len(p1) >= 8 && len(p2) >= 8 && len(p3) >= 8 {
+		u := (*[32]byte)(words)
+		a, b, c, d := exchange4(word4(u, 0), word4(u, 4), word4(u, 8), word4(u, 12))
+		binary.LittleEndian.PutUint64(p0, a)
+		binary.LittleEndian.PutUint64(p1, b)
+		binary.LittleEndian.PutUint64(p2, c)
+		binary.LittleEndian.PutUint64(p3, d)
+		words, p0, p1, p2, p3 = words[32:], p0[8:], p1[8:], p2[8:], p3[8:]
 	}
 }
 
-// exchange4 turns 8 words of 4 bytes into 4 planes of 8 bytes, and back.
-func exchange4(x [4]uint64) [4]uint64 {
-	a, b, c, d := x[0], x[1], x[2], x[3]
+// word4 reads two words of 4 bytes, 16 bytes apart.
+func word4(u *[32]byte, at int) uint64 {
+	return pair(binary.LittleEndian.Uint32(u[at:]), binary.LittleEndian.Uint32(u[at+16:]))
+}
+
+func unite4(words, p0, p1, p2, p3 []byte) {
+	for len(words) >= 32 && len(p0) >= 8 && len(p1) >= 8 && len(p2) >= 8 && len(p3) >= 8 {
+		u := (*[32]byte)(words)
+		a, b := binary.LittleEndian.Uint64(p0), binary.LittleEndian.Uint64(p1)
+		c, d := binary.LittleEndian.Uint64(p2), binary.LittleEndian.Uint64(p3)
+		a, b, c, d = exchange4(a, b, c, d)
+		binary.LittleEndian.PutUint64(u[0:], a&0xffffffff|b<<32)
+		binary.LittleEndian.PutUint64(u[8:], c&0xffffffff|d<<32)
+		binary.LittleEndian.PutUint64(u[16:], a>>32|b>>32<<32)
+		binary.LittleEndian.PutUint64(u[24:], c>>32|d>>32<<32)
+		words, p0, p1, p2, p3 = words[32:], p0[8:], p1[8:], p2[8:], p3[8:]
+	}
+}
+
+func divide8(planes, words []byte) {
+	stride := len(words) / 8
+	var unit [8]uint64
+	for at := 0; at < stride; at += 8 {
+		u := (*[64]byte)(words[8*at:])
+		for i := range unit {
+			unit[i] = binary.LittleEndian.Uint64(u[8*i:])
+		}
+		exchange8(&unit)
+		for j, plane := range unit {
+			binary.LittleEndian.PutUint64(planes[j*stride+at:], plane)
+		}
+	}
+}
+
+func unite8(words, planes []byte) {
+	stride := len(words) / 8
+	var unit [8]uint64
+	for at := 0; at < stride; at += 8 {
+		for j := range unit {
+			unit[j] = binary.LittleEndian.Uint64(planes[j*stride+at:])
+		}
+		exchange8(&unit)
+		u := (*[64]byte)(words[8*at:])
+		for i, w := range unit {
+			binary.LittleEndian.PutUint64(u[8*i:], w)
+		}
+	}
+}
+
+// exchange4 turns 8 words of 4 bytes, of which a register has words i and i+4, into 4 planes of 8 bytes, and back.
+func exchange4(a, b, c, d uint64) (w, x, y, z uint64) {
 	a, c = cross(a, c, 16, clear4)
 	b, d = cross(b, d, 16, clear4)
 	a, b = cross(a, b, 8, clear3)
 	c, d = cross(c, d, 8, clear3)
-	return [4]uint64{a, b, c, d}
+	return a, b, c, d
 }
 
 // exchange8 transposes 8x8 bytes.
@@ -254,6 +264,6 @@ func exchange8(x *[8]uint64) {
 	for i := range 4 {
 		x[i], x[i+4] = cross(x[i], x[i+4], 32, 0xffffffff)
 	}
-	*(*[4]uint64)(x[:4]) = exchange4([4]uint64(x[:4]))
-	*(*[4]uint64)(x[4:]) = exchange4([4]uint64(x[4:]))
+	x[0], x[1], x[2], x[3] = exchange4(x[0], x[1], x[2], x[3])
+	x[4], x[5], x[6], x[7] = exchange4(x[4], x[5], x[6], x[7])
 }
