@@ -242,22 +242,26 @@ func (w *widths) read(b *bitmaps, src []byte, v *view) (planes []byte, ok bool) 
 func readDiff8(v *view, w *widths, planes []byte, last byte, again uint64) {
 	change := byte(0)
 	for g, width := range w.all() {
-		n := int(width) * planeBytes
-		x := readNarrow(planes[:n])
-		planes = planes[n:]
-		dst, reference := v.group(v.plain, g), v.group(v.reference, g)
-		for i, z := range x {
-			d := unzigzagBytes(z)
+		var x [4]uint64
+		x[0], x[1], x[2], x[3] = readNarrow(planes, int(width))
+		planes = planes[int(width)*planeBytes:]
+		dst := (*[groupWords]byte)(v.group(v.plain, g))
+		for i := range x {
+			d := unzigzagBytes(x[i])
 			if again != 0 {
 				d = sumBytes(d, change)
 				change = byte(d >> 56)
 			}
-			sum := sumBytes(d, last)
-			last = byte(sum >> 56)
-			if reference != nil {
-				sum = addBytes(sum, binary.LittleEndian.Uint64(reference[8*i:]))
-			}
-			binary.LittleEndian.PutUint64(dst[8*i:], sum)
+			d = sumBytes(d, last)
+			last = byte(d >> 56)
+			binary.LittleEndian.PutUint64(dst[8*i:], d)
+		}
+		if v.reference == nil {
+			continue
+		}
+		reference := (*[groupWords]byte)(v.group(v.reference, g))
+		for i := 0; i < groupWords; i += 8 {
+			binary.LittleEndian.PutUint64(dst[i:], addBytes(binary.LittleEndian.Uint64(dst[i:]), binary.LittleEndian.Uint64(reference[i:])))
 		}
 	}
 }
@@ -275,8 +279,8 @@ func readDiff16(v *view, w *widths, planes []byte, last uint16, again uint64) {
 		}
 		dst := (*[2 * groupWords]byte)(v.group(v.plain, g))
 		for half := range 2 {
-			for r, four := range x {
-				four >>= 16 * half
+			for r := range x {
+				four := x[r] >> (16 * half)
 				change = change&mask + unzigzag(uint16(four))
 				low := last + change
 				change = change&mask + unzigzag(uint16(four>>32))
@@ -346,8 +350,8 @@ func readDiff64(v *view, w *widths, planes []byte, last, mask uint64) {
 		readBlock64(&z, planes, int(width))
 		planes = planes[width:]
 		dst := (*[64]byte)(v.plain[at:])
-		for i, x := range z {
-			change = change&mask + unzigzag(x)
+		for i := range z {
+			change = change&mask + unzigzag(z[i])
 			last += change
 			binary.LittleEndian.PutUint64(dst[8*i:], last)
 		}

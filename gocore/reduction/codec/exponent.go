@@ -226,9 +226,10 @@ func readExp(v *view, f *float, body []byte) bool {
 		var p groupPlanes
 		planes = p.read(planes, c.bits, f.rest)
 		dst := v.group(v.plain, g)
+		marks := p.escapes(c.bits, v.valid(g))
 		p.words(dst, low, g, &c, f)
 		var ok bool
-		if escapes, ok = patch(dst, escapes, p.escapes(c.bits, v.valid(g)), v.size, f); !ok {
+		if escapes, ok = patch(dst, escapes, marks, v.size, f); !ok {
 			return false
 		}
 	}
@@ -267,17 +268,18 @@ func patch(dst, escapes []byte, marks uint32, size int, f *float) (rest []byte, 
 	if len(escapes) < f.escape*bits.OnesCount32(marks) {
 		return nil, false
 	}
+	mask, shift := f.mask(), f.shift&15
 	for ; marks != 0; marks &= marks - 1 {
 		e := uint16(escapes[0])
 		if f.escape == 2 {
 			e |= uint16(escapes[1]) << 8
 		}
 		escapes = escapes[f.escape:]
-		if e > f.mask() {
+		if e > mask {
 			return nil, false
 		}
 		top := dst[size*bits.TrailingZeros32(marks)+size-2:]
-		binary.LittleEndian.PutUint16(top, binary.LittleEndian.Uint16(top)&^(f.mask()<<f.shift)|e<<f.shift)
+		binary.LittleEndian.PutUint16(top, binary.LittleEndian.Uint16(top)&^(mask<<shift)|e<<shift)
 	}
 	return escapes, true
 }
@@ -294,27 +296,27 @@ func newLanes() (table [16]uint64) {
 	return table
 }
 
-// code returns the codes of words 4q to 4q+3 in lanes of 16 bits.
-func (p *groupPlanes) codes(q uint) uint64 {
-	q = 4 * q & 31
-	return lanes[p.code[0]>>q&15] | lanes[p.code[1]>>q&15]<<1 | lanes[p.code[2]>>q&15]<<2 | lanes[p.code[3]>>q&15]<<3
+// next returns the codes of the next four words, in lanes of 16 bits.
+func (p *groupPlanes) next() uint64 {
+	k := &p.code
+	x := lanes[k[0]&15] | lanes[k[1]&15]<<1 | lanes[k[2]&15]<<2 | lanes[k[3]&15]<<3
+	k[0], k[1], k[2], k[3] = k[0]>>4, k[1]>>4, k[2]>>4, k[3]>>4
+	return x
 }
 
-// words writes the words of group g, with wrong exponents for escapes.
+// words writes the words of group g, with wrong exponents for escapes. It uses up the planes.
 func (p *groupPlanes) words(dst, low []byte, g int, c *codes, f *float) {
 	at, all := g*groupWords, len(low)/f.low
 	start := uint64(c.base) << f.shift * even16
-	switch f.exponent {
-	case 5:
-		p.float16(dst[:2*groupWords], low[at:at+groupWords], start)
-	case 11:
-		p.float64(dst[:8*groupWords], low[4*at:4*at+4*groupWords], low[4*all+2*at:4*all+2*at+2*groupWords], start)
+	switch {
+	case f.exponent == 5:
+		p.float16((*[64]byte)(dst), (*[32]byte)(low[at:]), start)
+	case f.exponent == 11:
+		p.float64((*[256]byte)(dst), (*[128]byte)(low[4*at:]), (*[64]byte)(low[4*all+2*at:]), start)
+	case f.low == 1:
+		p.bfloat16((*[64]byte)(dst), (*[32]byte)(low[at:]), start)
 	default:
-		if f.low == 1 {
-			p.bfloat16(dst[:2*groupWords], low[at:at+groupWords], start)
-			return
-		}
-		p.float32(dst[:4*groupWords], low[2*at:2*at+2*groupWords], low[2*all+at:2*all+at+groupWords], start)
+		p.float32((*[128]byte)(dst), (*[64]byte)(low[2*at:]), (*[32]byte)(low[2*all+at:]), start)
 	}
 }
 
@@ -324,46 +326,59 @@ func spreadBytes(x uint64) uint64 {
 	return (x | x<<8) & clear3
 }
 
-// high returns the top 16 bits of four words of fp32 or bf16; four has their sign and high mantissa bits.
-func (p *groupPlanes) high(q uint, four uint32, start uint64) uint64 {
+// top8 are the top 16 bits of four words with exponents of 8 bits, from their sign and high mantissa bits, and their exponents in lanes.
+func top8(four uint32, exponents uint64) uint64 {
 	x := spreadBytes(uint64(four))
-	return x&(0x7f*even16) + p.codes(q)<<7 + start | x&(0x80*even16)<<8
+	return x&(0x7f*even16) + exponents | x&(0x80*even16)<<8
 }
 
-func (p *groupPlanes) bfloat16(dst, low []byte, start uint64) {
-	for q := range uint(groupWords / 4) {
-		x := p.high(q, binary.LittleEndian.Uint32(low[4*q:]), start)
-		binary.LittleEndian.PutUint64(dst[8*q:], x)
+func (p *groupPlanes) bfloat16(dst *[64]byte, low *[32]byte, start uint64) {
+	a, b, c, d := p.code[0], p.code[1], p.code[2], p.code[3]
+	for q := 0; q < groupWords; q += 4 {
+		codes := lanes[a&15] | lanes[b&15]<<1 | lanes[c&15]<<2 | lanes[d&15]<<3
+		a, b, c, d = a>>4, b>>4, c>>4, d>>4
+		binary.LittleEndian.PutUint64(dst[2*q:], top8(binary.LittleEndian.Uint32(low[q:]), codes<<7+start))
 	}
 }
 
-func (p *groupPlanes) float32(dst, halves, low []byte, start uint64) {
-	for q := range uint(groupWords / 4) {
-		x := p.high(q, binary.LittleEndian.Uint32(low[4*q:]), start)
-		y := binary.LittleEndian.Uint64(halves[8*q:])
-		binary.LittleEndian.PutUint64(dst[16*q:], x&0xffff<<16|x>>16&0xffff<<48|y&0xffff|y>>16&0xffff<<32)
-		binary.LittleEndian.PutUint64(dst[16*q+8:], x>>32&0xffff<<16|x>>48<<48|y>>32&0xffff|y>>48<<32)
+func (p *groupPlanes) float32(dst *[128]byte, halves *[64]byte, low *[32]byte, start uint64) {
+	a, b, c, d := p.code[0], p.code[1], p.code[2], p.code[3]
+	for q := 0; q < groupWords; q += 4 {
+		codes := lanes[a&15] | lanes[b&15]<<1 | lanes[c&15]<<2 | lanes[d&15]<<3
+		a, b, c, d = a>>4, b>>4, c>>4, d>>4
+		x := top8(binary.LittleEndian.Uint32(low[q:]), codes<<7+start)
+		y := binary.LittleEndian.Uint64(halves[2*q:])
+		binary.LittleEndian.PutUint64(dst[4*q:], unpack(uint32(x), uint32(y)))
+		binary.LittleEndian.PutUint64(dst[4*q+8:], unpack(uint32(x>>32), uint32(y>>32)))
 	}
 }
 
-func (p *groupPlanes) float16(dst, low []byte, start uint64) {
-	for q := range uint(groupWords / 4) {
-		at := 4 * q
-		x := spreadBytes(uint64(binary.LittleEndian.Uint32(low[4*q:]))) + p.codes(q)<<10 + start
-		x |= lanes[p.rest[0]>>at&15]<<8 | lanes[p.rest[1]>>at&15]<<9 | lanes[p.rest[2]>>at&15]<<15
-		binary.LittleEndian.PutUint64(dst[8*q:], x)
+// unpack returns two words of 32 bits from their high and their low halves.
+func unpack(high, low uint32) uint64 {
+	x, y := uint64(high), uint64(low)
+	return x&0xffff<<16 | x>>16<<48 | y&0xffff | y>>16<<32
+}
+
+func (p *groupPlanes) float16(dst *[64]byte, low *[32]byte, start uint64) {
+	a, b, c := p.rest[0], p.rest[1], p.rest[2]
+	for q := 0; q < groupWords; q += 4 {
+		x := spreadBytes(uint64(binary.LittleEndian.Uint32(low[q:]))) + p.next()<<10 + start
+		x |= lanes[a&15]<<8 | lanes[b&15]<<9 | lanes[c&15]<<15
+		a, b, c = a>>4, b>>4, c>>4
+		binary.LittleEndian.PutUint64(dst[2*q:], x)
 	}
 }
 
-func (p *groupPlanes) float64(dst, words, halves []byte, start uint64) {
-	for q := range uint(groupWords / 4) {
-		at := 4 * q
-		x := p.codes(q)<<4 + start | lanes[p.rest[4]>>at&15]<<15
-		x |= lanes[p.rest[0]>>at&15] | lanes[p.rest[1]>>at&15]<<1 | lanes[p.rest[2]>>at&15]<<2 | lanes[p.rest[3]>>at&15]<<3
-		y := binary.LittleEndian.Uint64(halves[8*q:])
-		for i := range uint(4) {
-			z := uint64(binary.LittleEndian.Uint32(words[16*q+4*i:]))
-			binary.LittleEndian.PutUint64(dst[32*q+8*i:], x>>(16*i)&0xffff<<48|y>>(16*i)&0xffff<<32|z)
-		}
+func (p *groupPlanes) float64(dst *[256]byte, words *[128]byte, halves *[64]byte, start uint64) {
+	for q := 0; q < groupWords; q += 4 {
+		x := p.next()<<4 + start
+		r := &p.rest
+		x |= lanes[r[0]>>q&15] | lanes[r[1]>>q&15]<<1 | lanes[r[2]>>q&15]<<2 | lanes[r[3]>>q&15]<<3 | lanes[r[4]>>q&15]<<15
+		y := binary.LittleEndian.Uint64(halves[2*q:])
+		a, b := binary.LittleEndian.Uint64(words[4*q:]), binary.LittleEndian.Uint64(words[4*q+8:])
+		binary.LittleEndian.PutUint64(dst[8*q:], x<<48|y&0xffff<<32|a&0xffffffff)
+		binary.LittleEndian.PutUint64(dst[8*q+8:], x>>16<<48|y>>16&0xffff<<32|a>>32)
+		binary.LittleEndian.PutUint64(dst[8*q+16:], x>>32<<48|y>>32&0xffff<<32|b&0xffffffff)
+		binary.LittleEndian.PutUint64(dst[8*q+24:], x>>48<<48|y>>48<<32|b>>32)
 	}
 }

@@ -52,16 +52,6 @@ func transpose16(x *[8]uint64) {
 	transposeFour((*[4]uint64)(x[4:]))
 }
 
-// bytesOfPlanes turns 8 planes into the 32 bytes of a group, 8 a register, in order.
-func bytesOfPlanes(p *[8]uint32) (x [4]uint64) {
-	a, b, c, d := pair(p[0], p[4]), pair(p[1], p[5]), pair(p[2], p[6]), pair(p[3], p[7])
-	a, c = cross(a, c, 16, clear4)
-	b, d = cross(b, d, 16, clear4)
-	a, b = cross(a, b, 8, clear3)
-	c, d = cross(c, d, 8, clear3)
-	return [4]uint64{transpose8(a), transpose8(b), transpose8(c), transpose8(d)}
-}
-
 func pair(low, high uint32) uint64 { return uint64(low) | uint64(high)<<32 }
 
 // transpose8 transposes 8x8 bits.
@@ -84,13 +74,21 @@ func planeOfBytes(x *[4]uint64, bit uint) uint32 {
 	return uint32(plane | x[3]>>bit&ones8*gather>>56<<24)
 }
 
-// readNarrow reads up to 8 planes and returns the bytes of the group.
-func readNarrow(planes []byte) [4]uint64 {
-	var p [8]uint32
-	for b := range len(planes) / planeBytes {
-		p[b&7] = binary.LittleEndian.Uint32(planes[b*planeBytes:])
+// readNarrow reads up to 8 planes, from the front of src, and returns the bytes of the group, 8 a register, in order.
+func readNarrow(src []byte, width int) (a, b, c, d uint64) {
+	if width == 0 {
+		return 0, 0, 0, 0
 	}
-	return bytesOfPlanes(&p)
+	if len(src) < 32 {
+		var few [32]byte
+		copy(few[:], src)
+		src = few[:]
+	}
+	p, mask := (*[32]byte)(src), &keep[width*planeBytes]
+	w, x := binary.LittleEndian.Uint64(p[0:])&mask[0], binary.LittleEndian.Uint64(p[8:])&mask[1]
+	y, z := binary.LittleEndian.Uint64(p[16:])&mask[2], binary.LittleEndian.Uint64(p[24:])&mask[3]
+	a, b, c, d = exchange4(w&0xffffffff|y<<32, w>>32|y>>32<<32, x&0xffffffff|z<<32, x>>32|z>>32<<32)
+	return transpose8(a), transpose8(b), transpose8(c), transpose8(d)
 }
 
 // readPlanes reads two planes into each register.

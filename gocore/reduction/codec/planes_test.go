@@ -40,7 +40,8 @@ func testPlanes[T word](t *testing.T, words int, write func(planes []byte, z []T
 func TestPlanes(t *testing.T) {
 	t.Run("8", func(t *testing.T) {
 		testPlanes(t, 32, func(p []byte, z []uint8) { putPlanes(p, (*[32]uint8)(z), len(p)/4) }, func(p []byte, width int) (z []uint8) {
-			for _, x := range readNarrow(p[:4*width]) {
+			a, b, c, d := readNarrow(p, width)
+			for _, x := range []uint64{a, b, c, d} {
 				z = binary.LittleEndian.AppendUint64(z, x)
 			}
 			return z

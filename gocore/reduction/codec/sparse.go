@@ -111,19 +111,48 @@ func compress(dst, p, bitmap []byte) (n int) {
 
 // expand writes the next bytes of src where the bitmap has a mark, and zeros elsewhere.
 func expand(p, src, bitmap []byte) (rest []byte, ok bool) {
-	for _, m := range bitmap {
+	clear(p)
+	i := 0
+	for ; i+8 <= len(bitmap) && 8*i+64 <= len(p); i += 8 {
+		marks := binary.LittleEndian.Uint64(bitmap[i:])
+		if marks == 0 {
+			continue
+		}
+		if len(src) < 64 {
+			break
+		}
+		src = src[expand64((*[64]byte)(p[8*i:]), (*[64]byte)(src), marks):]
+	}
+	for ; i < len(bitmap); i++ {
+		m, part := bitmap[i], p[8*i:]
 		n := bits.OnesCount8(m)
-		if n > len(src) || len(p) < 8 && m>>len(p) != 0 {
+		if n > len(src) || len(part) < 8 && m>>len(part) != 0 {
 			return nil, false
 		}
-		putEight(p, spread(eight(src), m))
-		p, src = p[min(8, len(p)):], src[n:]
+		putEight(part, spread(eight(src), m))
+		src = src[n:]
 	}
 	return src, true
 }
 
+// expand64 does 64 bytes and returns the number of bytes that it took.
+func expand64(p, src *[64]byte, marks uint64) (taken int) {
+	for i := 0; i < 64; i += 8 {
+		m := byte(marks)
+		marks >>= 8
+		at := min(taken, 56)
+		x := binary.LittleEndian.Uint64(src[at:]) >> (8 * (taken - at) & 63)
+		binary.LittleEndian.PutUint64(p[i:], spread(x, m))
+		taken += spreads[m].count
+	}
+	return taken
+}
+
 // moves tells which bytes of a register move up by 4, then by 2, then by 1, so that the first bytes come to the marked positions.
-type moves struct{ keep, four, two, one uint64 }
+type moves struct {
+	keep, four, two, one uint64
+	count                int
+}
 
 var spreads = newSpreads()
 
@@ -133,6 +162,7 @@ func newSpreads() (table [256]moves) {
 		for source, left := 0, m; left != 0; source, left = source+1, left&(left-1) {
 			at, far := source, bits.TrailingZeros(uint(left))-source
 			set.keep |= 0xff << (8 * at)
+			set.count++
 			for _, step := range []struct {
 				bytes *uint64
 				by    int

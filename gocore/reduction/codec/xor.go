@@ -103,9 +103,7 @@ func readXor(v *view, x *byteplanes, b *bitmaps, body []byte) bool {
 	if len(rest) != 0 {
 		return false
 	}
-	delta := x.delta[:len(v.plain)]
-	x.unite(delta, v.size)
-	xorBytes(v.plain, delta, v.reference)
+	x.unite(v)
 	return true
 }
 
@@ -149,19 +147,19 @@ func (x *byteplanes) divide(words []byte, size int) {
 	}
 }
 
-// unite is the reverse of divide.
-func (x *byteplanes) unite(words []byte, size int) {
-	stride := len(words) / size
-	p := x.planes[:len(words)]
-	switch size {
+// unite writes the words that the planes and the reference yield.
+func (x *byteplanes) unite(v *view) {
+	stride := len(v.plain) / v.size
+	p := x.planes[:len(v.plain)]
+	switch v.size {
 	case 1:
-		copy(words, p)
+		xorBytes(v.plain, p, v.reference)
 	case 2:
-		unite2(words, p[:stride], p[stride:])
+		unite2(v.plain, v.reference, p[:stride], p[stride:])
 	case 4:
-		unite4(words, p[:stride], p[stride:2*stride], p[2*stride:3*stride], p[3*stride:])
+		unite4(v.plain, v.reference, p[:stride], p[stride:2*stride], p[2*stride:3*stride], p[3*stride:])
 	default:
-		unite8(words, p)
+		unite8(v.plain, v.reference, p)
 	}
 }
 
@@ -180,12 +178,12 @@ func divide2(low, high, words []byte) {
 	}
 }
 
-func unite2(words, low, high []byte) {
-	for len(words) >= 16 && len(low) >= 8 && len(high) >= 8 {
-		a, b := binary.LittleEndian.Uint64(low), binary.LittleEndian.Uint64(high)
-		binary.LittleEndian.PutUint64(words, spreadBytes(a&0xffffffff)|spreadBytes(b&0xffffffff)<<8)
-		binary.LittleEndian.PutUint64(words[8:], spreadBytes(a>>32)|spreadBytes(b>>32)<<8)
-		words, low, high = words[16:], low[8:], high[8:]
+func unite2(words, reference, low, high []byte) {
+	for i := 0; i+16 <= len(words) && i+16 <= len(reference) && i/2+8 <= len(low) && i/2+8 <= len(high); i += 16 {
+		a, b := binary.LittleEndian.Uint64(low[i/2:]), binary.LittleEndian.Uint64(high[i/2:])
+		u, r := (*[16]byte)(words[i:]), (*[16]byte)(reference[i:])
+		binary.LittleEndian.PutUint64(u[0:], spreadBytes(a&0xffffffff)|spreadBytes(b&0xffffffff)<<8^binary.LittleEndian.Uint64(r[0:]))
+		binary.LittleEndian.PutUint64(u[8:], spreadBytes(a>>32)|spreadBytes(b>>32)<<8^binary.LittleEndian.Uint64(r[8:]))
 	}
 }
 
@@ -206,17 +204,16 @@ func word4(u *[32]byte, at int) uint64 {
 	return pair(binary.LittleEndian.Uint32(u[at:]), binary.LittleEndian.Uint32(u[at+16:]))
 }
 
-func unite4(words, p0, p1, p2, p3 []byte) {
-	for len(words) >= 32 && len(p0) >= 8 && len(p1) >= 8 && len(p2) >= 8 && len(p3) >= 8 {
-		u := (*[32]byte)(words)
-		a, b := binary.LittleEndian.Uint64(p0), binary.LittleEndian.Uint64(p1)
-		c, d := binary.LittleEndian.Uint64(p2), binary.LittleEndian.Uint64(p3)
+func unite4(words, reference, p0, p1, p2, p3 []byte) {
+	for i := 0; i+32 <= len(words) && i+32 <= len(reference); i += 32 {
+		a, b := binary.LittleEndian.Uint64(p0[i/4:]), binary.LittleEndian.Uint64(p1[i/4:])
+		c, d := binary.LittleEndian.Uint64(p2[i/4:]), binary.LittleEndian.Uint64(p3[i/4:])
 		a, b, c, d = exchange4(a, b, c, d)
-		binary.LittleEndian.PutUint64(u[0:], a&0xffffffff|b<<32)
-		binary.LittleEndian.PutUint64(u[8:], c&0xffffffff|d<<32)
-		binary.LittleEndian.PutUint64(u[16:], a>>32|b>>32<<32)
-		binary.LittleEndian.PutUint64(u[24:], c>>32|d>>32<<32)
-		words, p0, p1, p2, p3 = words[32:], p0[8:], p1[8:], p2[8:], p3[8:]
+		u, r := (*[32]byte)(words[i:]), (*[32]byte)(reference[i:])
+		binary.LittleEndian.PutUint64(u[0:], (a&0xffffffff|b<<32)^binary.LittleEndian.Uint64(r[0:]))
+		binary.LittleEndian.PutUint64(u[8:], (c&0xffffffff|d<<32)^binary.LittleEndian.Uint64(r[8:]))
+		binary.LittleEndian.PutUint64(u[16:], (a>>32|b>>32<<32)^binary.LittleEndian.Uint64(r[16:]))
+		binary.LittleEndian.PutUint64(u[24:], (c>>32|d>>32<<32)^binary.LittleEndian.Uint64(r[24:]))
 	}
 }
 
@@ -235,7 +232,7 @@ func divide8(planes, words []byte) {
 	}
 }
 
-func unite8(words, planes []byte) {
+func unite8(words, reference, planes []byte) {
 	stride := len(words) / 8
 	var unit [8]uint64
 	for at := 0; at < stride; at += 8 {
@@ -243,9 +240,9 @@ func unite8(words, planes []byte) {
 			unit[j] = binary.LittleEndian.Uint64(planes[j*stride+at:])
 		}
 		exchange8(&unit)
-		u := (*[64]byte)(words[8*at:])
-		for i, w := range unit {
-			binary.LittleEndian.PutUint64(u[8*i:], w)
+		u, r := (*[64]byte)(words[8*at:]), (*[64]byte)(reference[8*at:])
+		for i := range unit {
+			binary.LittleEndian.PutUint64(u[8*i:], unit[i]^binary.LittleEndian.Uint64(r[8*i:]))
 		}
 	}
 }
