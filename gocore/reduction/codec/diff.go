@@ -268,7 +268,7 @@ func readDiff8(v *view, w *widths, planes []byte, last byte, again uint64) {
 
 // readDiff16 is for words of two bytes. It reads the registers of transpose16 in the order of the words.
 func readDiff16(v *view, w *widths, planes []byte, last uint16, again uint64) {
-	change, mask := uint16(0), uint16(again)
+	state := sums16{last: uint32(last), again: uint32(again)}
 	for g, width := range w.all() {
 		var x [8]uint64
 		n := int(width) * planeBytes
@@ -278,20 +278,28 @@ func readDiff16(v *view, w *widths, planes []byte, last uint16, again uint64) {
 			planes = planes[n:]
 		}
 		dst := (*[2 * groupWords]byte)(v.group(v.plain, g))
-		for half := range 2 {
-			for r := range x {
-				four := x[r] >> (16 * half)
-				change = change&mask + unzigzag(uint16(four))
-				low := last + change
-				change = change&mask + unzigzag(uint16(four>>32))
-				last = low + change
-				binary.LittleEndian.PutUint32(dst[(32*half+4*r)&63:], uint32(low)|uint32(last)<<16)
-			}
+		for r := range x {
+			binary.LittleEndian.PutUint32(dst[4*r:], state.two(x[r]))
+		}
+		for r := range x {
+			binary.LittleEndian.PutUint32(dst[32+4*r:], state.two(x[r]>>16))
 		}
 		if v.reference != nil {
 			addWords16(dst, (*[2 * groupWords]byte)(v.group(v.reference, g)))
 		}
 	}
+}
+
+// sums16 are running sums, of which the low 16 bits count.
+type sums16 struct{ last, change, again uint32 }
+
+// two returns the next two words, whose zig-zag values are bits 0 to 15 and bits 32 to 47.
+func (s *sums16) two(x uint64) uint32 {
+	s.change = s.change&s.again + unzigzag(uint32(x&0xffff))
+	low := s.last + s.change
+	s.change = s.change&s.again + unzigzag(uint32(x>>32&0xffff))
+	s.last = low + s.change
+	return low&0xffff | s.last<<16
 }
 
 // addWords16 adds words of two bytes, four at a time.

@@ -310,11 +310,11 @@ func (p *groupPlanes) words(dst, low []byte, g int, c *codes, f *float) {
 	start := uint64(c.base) << f.shift * even16
 	switch {
 	case f.exponent == 5:
-		p.float16((*[64]byte)(dst), (*[32]byte)(low[at:]), start)
+		p.float16((*[64]byte)(dst), (*[32]byte)(low[at:]), byte(c.base))
 	case f.exponent == 11:
 		p.float64((*[256]byte)(dst), (*[128]byte)(low[4*at:]), (*[64]byte)(low[4*all+2*at:]), start)
 	case f.low == 1:
-		p.bfloat16((*[64]byte)(dst), (*[32]byte)(low[at:]), start)
+		p.bfloat16((*[64]byte)(dst), (*[32]byte)(low[at:]), byte(c.base))
 	default:
 		p.float32((*[128]byte)(dst), (*[64]byte)(low[2*at:]), (*[32]byte)(low[2*all+at:]), start)
 	}
@@ -332,12 +332,18 @@ func top8(four uint32, exponents uint64) uint64 {
 	return x&(0x7f*even16) + exponents | x&(0x80*even16)<<8
 }
 
-func (p *groupPlanes) bfloat16(dst *[64]byte, low *[32]byte, start uint64) {
+// bfloat16 makes the low and the high bytes of eight words at once.
+func (p *groupPlanes) bfloat16(dst *[64]byte, low *[32]byte, base byte) {
 	a, b, c, d := p.code[0], p.code[1], p.code[2], p.code[3]
-	for q := 0; q < groupWords; q += 4 {
-		codes := lanes[a&15] | lanes[b&15]<<1 | lanes[c&15]<<2 | lanes[d&15]<<3
-		a, b, c, d = a>>4, b>>4, c>>4, d>>4
-		binary.LittleEndian.PutUint64(dst[2*q:], top8(binary.LittleEndian.Uint32(low[q:]), codes<<7+start))
+	start := uint64(base) * ones8
+	for q := 0; q < groupWords; q += 8 {
+		e := bytesOf[byte(a)] | bytesOf[byte(b)]<<1 | bytesOf[byte(c)]<<2 | bytesOf[byte(d)]<<3
+		a, b, c, d = a>>8, b>>8, c>>8, d>>8
+		e += start
+		s := binary.LittleEndian.Uint64(low[q:])
+		x, y := s&(0x80*ones8)|e>>1&(0x7f*ones8), s&(0x7f*ones8)|e<<7&(0x80*ones8)
+		binary.LittleEndian.PutUint64(dst[2*q:], spreadBytes(y&0xffffffff)|spreadBytes(x&0xffffffff)<<8)
+		binary.LittleEndian.PutUint64(dst[2*q+8:], spreadBytes(y>>32)|spreadBytes(x>>32)<<8)
 	}
 }
 
@@ -359,13 +365,28 @@ func unpack(high, low uint32) uint64 {
 	return x&0xffff<<16 | x>>16<<48 | y&0xffff | y>>16<<32
 }
 
-func (p *groupPlanes) float16(dst *[64]byte, low *[32]byte, start uint64) {
-	a, b, c := p.rest[0], p.rest[1], p.rest[2]
-	for q := 0; q < groupWords; q += 4 {
-		x := spreadBytes(uint64(binary.LittleEndian.Uint32(low[q:]))) + p.next()<<10 + start
-		x |= lanes[a&15]<<8 | lanes[b&15]<<9 | lanes[c&15]<<15
-		a, b, c = a>>4, b>>4, c>>4
-		binary.LittleEndian.PutUint64(dst[2*q:], x)
+// bytesOf has, for eight bits, each in bit 0 of a byte.
+var bytesOf = newBytesOf()
+
+func newBytesOf() (table [256]uint64) {
+	for n := range table {
+		for i := range 8 {
+			table[n] |= uint64(n>>i&1) << (8 * i)
+		}
+	}
+	return table
+}
+
+// float16 makes the high bytes of eight words at once.
+func (p *groupPlanes) float16(dst *[64]byte, low *[32]byte, base byte) {
+	k, r := p.code, p.rest
+	start := uint64(base) << 2 * ones8
+	for q := 0; q < groupWords; q += 8 {
+		x := bytesOf[byte(k[0]>>q)] | bytesOf[byte(k[1]>>q)]<<1 | bytesOf[byte(k[2]>>q)]<<2 | bytesOf[byte(k[3]>>q)]<<3
+		x = x<<2 + start | bytesOf[byte(r[0]>>q)] | bytesOf[byte(r[1]>>q)]<<1 | bytesOf[byte(r[2]>>q)]<<7
+		y := binary.LittleEndian.Uint64(low[q:])
+		binary.LittleEndian.PutUint64(dst[2*q:], spreadBytes(y&0xffffffff)|spreadBytes(x&0xffffffff)<<8)
+		binary.LittleEndian.PutUint64(dst[2*q+8:], spreadBytes(y>>32)|spreadBytes(x>>32)<<8)
 	}
 }
 

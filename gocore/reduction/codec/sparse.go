@@ -112,31 +112,37 @@ func compress(dst, p, bitmap []byte) (n int) {
 // expand writes the next bytes of src where the bitmap has a mark, and zeros elsewhere.
 func expand(p, src, bitmap []byte) (rest []byte, ok bool) {
 	clear(p)
-	i := 0
-	for ; i+8 <= len(bitmap) && 8*i+64 <= len(p); i += 8 {
-		marks := binary.LittleEndian.Uint64(bitmap[i:])
+	next, left := src, len(src)
+	var few [128]byte // the last bytes of src, with room behind them
+	for ; len(p) >= 64; p, bitmap = p[64:], bitmap[8:] {
+		marks := binary.LittleEndian.Uint64(bitmap)
 		if marks == 0 {
 			continue
 		}
-		if len(src) < 64 {
-			break
-		}
-		src = src[expand64((*[64]byte)(p[8*i:]), (*[64]byte)(src), marks):]
-	}
-	for ; i < len(bitmap); i++ {
-		m, part := bitmap[i], p[8*i:]
-		n := bits.OnesCount8(m)
-		if n > len(src) || len(part) < 8 && m>>len(part) != 0 {
+		n := bits.OnesCount64(marks)
+		if n > left {
 			return nil, false
 		}
-		putEight(part, spread(eight(src), m))
-		src = src[n:]
+		if len(next) < 64 {
+			copy(few[:], next)
+			next = few[:]
+		}
+		expand64((*[64]byte)(p), (*[64]byte)(next), marks, n)
+		next, left = next[n:], left-n
 	}
-	return src, true
+	return expandLast(p, src[len(src)-left:], bitmap)
 }
 
-// expand64 does 64 bytes and returns the number of bytes that it took.
-func expand64(p, src *[64]byte, marks uint64) (taken int) {
+// expand64 does 64 bytes, n of which are marked.
+func expand64(p, src *[64]byte, marks uint64, n int) {
+	if n <= 8 {
+		for i := 0; marks != 0; marks &= marks - 1 {
+			p[bits.TrailingZeros64(marks)&63] = src[i&63]
+			i++
+		}
+		return
+	}
+	taken := 0
 	for i := 0; i < 64; i += 8 {
 		m := byte(marks)
 		marks >>= 8
@@ -145,7 +151,20 @@ func expand64(p, src *[64]byte, marks uint64) (taken int) {
 		binary.LittleEndian.PutUint64(p[i:], spread(x, m))
 		taken += spreads[m].count
 	}
-	return taken
+}
+
+// expandLast does the bytes behind the last 64.
+func expandLast(p, src, bitmap []byte) (rest []byte, ok bool) {
+	for i, m := range bitmap {
+		part := p[8*i:]
+		n := bits.OnesCount8(m)
+		if n > len(src) || len(part) < 8 && m>>len(part) != 0 {
+			return nil, false
+		}
+		putEight(part, spread(eight(src), m))
+		src = src[n:]
+	}
+	return src, true
 }
 
 // moves tells which bytes of a register move up by 4, then by 2, then by 1, so that the first bytes come to the marked positions.
