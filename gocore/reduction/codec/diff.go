@@ -268,21 +268,23 @@ func readDiff8(v *view, w *widths, planes []byte, last byte, again uint64) {
 
 // readDiff16 is for words of two bytes. It reads the registers of transpose16 in the order of the words.
 func readDiff16(v *view, w *widths, planes []byte, last uint16, again uint64) {
-	state := sums16{last: uint32(last), again: uint32(again)}
+	word, change, mask := uint32(last), uint32(0), uint32(again)
+	var two uint32
 	for g, width := range w.all() {
 		var x [8]uint64
-		n := int(width) * planeBytes
-		if n != 0 {
-			readPlanes(x[:], planes[:n])
+		if width != 0 {
+			readMiddle(&x, planes, int(width))
 			transpose16(&x)
-			planes = planes[n:]
+			planes = planes[int(width)*planeBytes:]
 		}
 		dst := (*[2 * groupWords]byte)(v.group(v.plain, g))
 		for r := range x {
-			binary.LittleEndian.PutUint32(dst[4*r:], state.two(x[r]))
+			two, word, change = sumTwo16(x[r], word, change, mask)
+			binary.LittleEndian.PutUint32(dst[4*r:], two)
 		}
 		for r := range x {
-			binary.LittleEndian.PutUint32(dst[32+4*r:], state.two(x[r]>>16))
+			two, word, change = sumTwo16(x[r]>>16, word, change, mask)
+			binary.LittleEndian.PutUint32(dst[32+4*r:], two)
 		}
 		if v.reference != nil {
 			addWords16(dst, (*[2 * groupWords]byte)(v.group(v.reference, g)))
@@ -290,16 +292,14 @@ func readDiff16(v *view, w *widths, planes []byte, last uint16, again uint64) {
 	}
 }
 
-// sums16 are running sums, of which the low 16 bits count.
-type sums16 struct{ last, change, again uint32 }
-
-// two returns the next two words, whose zig-zag values are bits 0 to 15 and bits 32 to 47.
-func (s *sums16) two(x uint64) uint32 {
-	s.change = s.change&s.again + unzigzag(uint32(x&0xffff))
-	low := s.last + s.change
-	s.change = s.change&s.again + unzigzag(uint32(x>>32&0xffff))
-	s.last = low + s.change
-	return low&0xffff | s.last<<16
+// sumTwo16 returns two words of 16 bits, whose zig-zag values are bits 0 to 15 and bits 32 to 47. Of the sums the low 16 bits count.
+func sumTwo16(x uint64, last, change, mask uint32) (two, word, next uint32) {
+	a, b := uint32(x&0xffff), uint32(x>>32&0xffff)
+	change = change&mask + (a>>1 ^ -(a & 1))
+	low := last + change
+	change = change&mask + (b>>1 ^ -(b & 1))
+	last = low + change
+	return low&0xffff | last<<16, last, change
 }
 
 // addWords16 adds words of two bytes, four at a time.

@@ -91,17 +91,18 @@ func readNarrow(src []byte, width int) (a, b, c, d uint64) {
 	return transpose8(a), transpose8(b), transpose8(c), transpose8(d)
 }
 
-// readPlanes reads two planes into each register.
-func readPlanes(x []uint64, planes []byte) {
-	for i := range x {
-		if len(planes) < 8 {
-			if len(planes) > 0 {
-				x[i] = uint64(binary.LittleEndian.Uint32(planes))
-			}
-			return
-		}
-		x[i] = binary.LittleEndian.Uint64(planes)
-		planes = planes[8:]
+// readMiddle reads up to 16 planes, from the front of src, two a register, for transpose16.
+func readMiddle(x *[8]uint64, src []byte, width int) {
+	if len(src) < 64 {
+		var few [64]byte
+		copy(few[:], src)
+		src = few[:]
+	}
+	n := width * planeBytes
+	p, low, high := (*[64]byte)(src), &keep[min(n, 32)], &keep[max(n, 32)-32]
+	for i := range low {
+		x[i] = binary.LittleEndian.Uint64(p[8*i:]) & low[i]
+		x[i+4] = binary.LittleEndian.Uint64(p[8*i+32:]) & high[i]
 	}
 }
 

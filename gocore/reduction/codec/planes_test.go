@@ -50,7 +50,7 @@ func TestPlanes(t *testing.T) {
 	t.Run("16", func(t *testing.T) {
 		testPlanes(t, 32, func(p []byte, z []uint16) { putPlanes(p, (*[32]uint16)(z), len(p)/4) }, func(p []byte, width int) []uint16 {
 			var x [8]uint64
-			readPlanes(x[:], p[:4*width])
+			readMiddle(&x, p, width)
 			transpose16(&x)
 			z := make([]uint16, 32)
 			for r, four := range x {
