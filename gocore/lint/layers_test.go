@@ -25,6 +25,7 @@ var layers = []struct {
 	{"device/hazard", []string{"device"}},
 	{"device/topology/", []string{"device/topology"}},
 	{"device/", []string{"device/", "transfer/copier", "base/", "model"}},
+	{"reduction/codec", []string{"base/checksum", "base/safego"}},
 	{"figures", []string{"policy/engine", "base/", "model"}},
 	{"config", []string{"policy/", "device", "base/", "model"}},
 	{"tier", nil},

@@ -88,18 +88,22 @@ type waves struct {
 	late64                     []float64
 }
 
-var simulated = sync.OnceValue(simulate)
+var (
+	simulated = sync.OnceValue(func() waves { return simulate(0.005) })
+	smooth    = sync.OnceValue(func() waves { return simulate(0.0025) })
+)
 
-func simulate() (w waves) {
+// simulate has a source with a peak at frequency, in cycles a step. The waves' speed is 0.3 to 0.5 cells a step.
+func simulate(frequency float64) (w waves) {
 	now, before := make([]float64, waveSide*waveSide), make([]float64, waveSide*waveSide)
 	speed := rock()
 	for t := range 901 {
 		step(now, before, speed)
 		now, before = before, now
-		a := math.Pi * 0.005 * (float64(t) - 220)
+		a := math.Pi * (frequency*float64(t) - 1.1)
 		shoot(now, (1-2*a*a)*math.Exp(-a*a))
 		switch t {
-		case 90:
+		case 60:
 			w.early = single(now)
 		case 300:
 			w.middle = single(now)
@@ -181,6 +185,8 @@ var samples = sync.OnceValue(func() []sample {
 		{"wavefield early", Float32, bytesOfFloat32(f.early), nil},
 		{"wavefield middle", Float32, bytesOfFloat32(f.middle), nil},
 		{"wavefield late", Float32, bytesOfFloat32(f.late), nil},
+		{"wavefield late, smooth", Float32, bytesOfFloat32(smooth().late), nil},
+		{"wavefield late, smooth, reference", Float32, bytesOfFloat32(smooth().later), bytesOfFloat32(smooth().late)},
 		{"wavefield late fp64", Float64, bytesOfFloat64(f.late64), nil},
 		{"wavefield late, reference", Float32, bytesOfFloat32(f.later), bytesOfFloat32(f.late)},
 		{"step 1e-6 bf16", BFloat16, exps(1e-6), bytesOfBFloat16(w)},
