@@ -109,7 +109,7 @@ func (e *Encoder) sizes() (n [ModeCount]int) {
 		n[Const] = e.view.size + len(e.tail)
 	}
 	if allowed.Has(Diff) {
-		n[Diff] = measureDiff(&e.diff, &e.maps, &plain) + len(e.tail)
+		n[Diff] = measureDiff(&e.diff, &plain) + len(e.tail)
 	}
 	if allowed.Has(Exp) {
 		e.counts.take(&e.float, &plain)
@@ -120,7 +120,7 @@ func (e *Encoder) sizes() (n [ModeCount]int) {
 		n[Xrz] = referenceHead + measureXor(&e.xor, &e.maps, &e.view) + len(e.tail)
 	}
 	if allowed.Has(Step) {
-		n[Step] = referenceHead + measureDiff(&e.step, &e.maps, &e.view) + len(e.tail)
+		n[Step] = referenceHead + measureDiff(&e.step, &e.view) + len(e.tail)
 	}
 	return n
 }
@@ -143,13 +143,13 @@ func (e *Encoder) write(dst []byte, m Mode) {
 	case Const:
 		copy(body, e.chunk)
 	case Diff:
-		writeDiff(body, &e.diff, &e.maps, &plain)
+		writeDiff(body, &e.diff, &plain)
 	case Exp:
 		writeExp(body, &e.codes, &e.float, &plain)
 	case Xrz:
 		writeXor(body, &e.xor, &e.maps, &e.view)
 	case Step:
-		writeDiff(body, &e.step, &e.maps, &e.view)
+		writeDiff(body, &e.step, &e.view)
 	}
 }
 
@@ -208,7 +208,7 @@ func (d *decoder) words(v *view, body []byte, m Mode, k Kind) bool {
 	case Const:
 		return len(body) == v.size && fill(v.plain, body)
 	case Diff, Step:
-		return readDiff(v, &d.widths, &d.maps, body)
+		return readDiff(v, &d.widths, body)
 	case Exp:
 		f := floatOf(k)
 		return k.Float() && readExp(v, &f, body)

@@ -143,11 +143,14 @@ func roundTrip(t *rapid.T, x region) {
 	if !bytes.Equal(back, x.plain) {
 		t.Fatal("the plain bytes differ")
 	}
+	decodePart(t, c, x)
+	if len(x.plain) > 3000 {
+		return
+	}
 	slow, err := slowDecode(container, x.reference)
 	if err != nil || !bytes.Equal(slow, x.plain) {
 		t.Fatalf("the slow reader has other bytes, or %v", err)
 	}
-	decodePart(t, c, x)
 }
 
 // decodePart decodes some chunks alone.
@@ -177,17 +180,23 @@ func TestRoundTripOfAll(t *testing.T) {
 				plain := make([]byte, n)
 				fillFamily(plain, k, family, uint64(n))
 				for i, reference := range [][]byte{nil, change(plain, k, 3, 1), change(plain, k, 40, 1), plain} {
+					if n > 3000 && i > 1 {
+						break
+					}
 					for m := range modes {
 						container := encode(t, plain, reference, Options{Kind: k, Modes: Only(m)})
 						back := dirty(n)
 						if err := Decode(back, container, reference, 1); err != nil || !bytes.Equal(back, plain) {
 							t.Fatalf("%v, %s, %d B, reference %d, %v: %v", k, families[family].name, n, i, m, err)
 						}
+						seen[container[headerBytes+10*Chunks(n)]][k] = true
+						if n > 3000 && (i != 1 || family%6 != 0) {
+							continue
+						}
 						slow, err := slowDecode(container, reference)
 						if err != nil || !bytes.Equal(slow, plain) {
 							t.Fatalf("%v, %s, %d B, reference %d, %v: the slow reader has other bytes, or %v", k, families[family].name, n, i, m, err)
 						}
-						seen[container[headerBytes+10*Chunks(n)]][k] = true
 					}
 				}
 			}

@@ -80,7 +80,7 @@ func bytesOfFloat64(w []float64) []byte {
 	return p
 }
 
-const waveSide = 384
+const waveSide = 352
 
 // waves are wavefields of one simulation: an acoustic wave of a Ricker source in layered rock, with reflecting borders, as fp32 of waveSide rows.
 type waves struct {
@@ -89,28 +89,28 @@ type waves struct {
 }
 
 var (
-	simulated = sync.OnceValue(func() waves { return simulate(0.005) })
-	smooth    = sync.OnceValue(func() waves { return simulate(0.0025) })
+	simulated = sync.OnceValue(func() waves { return simulate(0.005, 720) })
+	smooth    = sync.OnceValue(func() waves { return simulate(0.0025, 900) })
 )
 
-// simulate has a source with a peak at frequency, in cycles a step. The waves' speed is 0.3 to 0.5 cells a step.
-func simulate(frequency float64) (w waves) {
+// simulate does some steps, with a source whose spectrum has its peak at frequency, in cycles a step. The waves' speed is 0.3 to 0.5 cells a step.
+func simulate(frequency float64, steps int) (w waves) {
 	now, before := make([]float64, waveSide*waveSide), make([]float64, waveSide*waveSide)
 	speed := rock()
-	for t := range 901 {
+	for t := range steps + 1 {
 		step(now, before, speed)
 		now, before = before, now
 		a := math.Pi * (frequency*float64(t) - 1.1)
 		shoot(now, (1-2*a*a)*math.Exp(-a*a))
 		switch t {
-		case 60:
+		case 50:
 			w.early = single(now)
-		case 300:
+		case 260:
 			w.middle = single(now)
-		case 899:
+		case steps - 1:
 			w.late = single(now)
 			w.late64 = append(w.late64, now...)
-		case 900:
+		case steps:
 			w.later = single(now)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 // Step subtracts the reference's words first. A difference d is stored zig-zag, as 2d or -2d-1. The words are divided into blocks, and a block has as many
 // planes as its largest value has bits.
 //
-// The body is: the first word, as the base, in at least 4 bytes; the order and three zeros; the widths of the blocks, sparse and padded to a multiple of 4;
-// the planes of each block.
+// The body is: the first word, as the base, in at least 4 bytes; the order and three zeros; the widths of the blocks; the planes
+// of each block.
 
 // blockWords is the number of words in a block. Words of 4 and 8 bytes have small blocks: near a change of sign a float's differences are large, and a small
 // block keeps that to few words. On wavefields blocks of 8 words save 12 % against blocks of 32. For narrow words the widths would cost too much.
@@ -25,26 +25,8 @@ func blockWords(size int) int {
 // blocks is the number of blocks that hold some words.
 func blocks(words, size int) int { return (words + blockWords(size) - 1) / blockWords(size) }
 
-// widths are the numbers of planes by block.
-type widths struct {
-	list   [ChunkBytes / 32]byte
-	blocks int
-	planes int // their sum
-}
-
-func (w *widths) all() []byte { return w.list[:w.blocks] }
-
-// add notes the width of the next block.
-func (w *widths) add(n int) {
-	w.list[w.blocks] = byte(n)
-	w.blocks++
-	w.planes += n
-}
-
 // bytes is the length of widths and planes.
-func (w *widths) bytes(b *bitmaps, size int) int {
-	return roundUp(b.measure(w.all()), 4) + w.planes*blockWords(size)/8
-}
+func (w *widths) bytes(size int) int { return w.measure() + w.planes*blockWords(size)/8 }
 
 // differences are the widths for both orders, and the order with the shorter body.
 type differences struct {
@@ -56,7 +38,7 @@ type differences struct {
 func diffHead(size int) int { return max(4, size) + 4 }
 
 // measureDiff chooses the order and returns the length of the body.
-func measureDiff(d *differences, b *bitmaps, v *view) int {
+func measureDiff(d *differences, v *view) int {
 	switch v.size {
 	case 1:
 		measureWidths[uint8](d, v)
@@ -67,7 +49,7 @@ func measureDiff(d *differences, b *bitmaps, v *view) int {
 	default:
 		measureWidths[uint64](d, v)
 	}
-	first, second := d.orders[0].bytes(b, v.size), d.orders[1].bytes(b, v.size)
+	first, second := d.orders[0].bytes(v.size), d.orders[1].bytes(v.size)
 	d.order = 1
 	if second < first {
 		d.order = 2
@@ -77,7 +59,8 @@ func measureDiff(d *differences, b *bitmaps, v *view) int {
 
 func measureWidths[T word](d *differences, v *view) {
 	first, second := &d.orders[0], &d.orders[1]
-	*first, *second = widths{list: first.list}, widths{list: second.list}
+	first.reset()
+	second.reset()
 	var one, two [groupWords]T
 	state := before[T]{word: base[T](v)}
 	n := blockWords(v.size)
@@ -136,29 +119,27 @@ func zigzag[T word](d T) T   { return d<<1 ^ -(d >> (8*unsafe.Sizeof(d) - 1)) }
 func unzigzag[T word](z T) T { return z>>1 ^ -(z & 1) }
 
 // writeDiff writes the body; dst has the length that measureDiff returned, just before.
-func writeDiff(dst []byte, d *differences, b *bitmaps, v *view) {
+func writeDiff(dst []byte, d *differences, v *view) {
 	switch v.size {
 	case 1:
-		writeDiffs[uint8](dst, d, b, v)
+		writeDiffs[uint8](dst, d, v)
 	case 2:
-		writeDiffs[uint16](dst, d, b, v)
+		writeDiffs[uint16](dst, d, v)
 	case 4:
-		writeDiffs[uint32](dst, d, b, v)
+		writeDiffs[uint32](dst, d, v)
 	default:
-		writeDiffs[uint64](dst, d, b, v)
+		writeDiffs[uint64](dst, d, v)
 	}
 }
 
-func writeDiffs[T word](dst []byte, d *differences, b *bitmaps, v *view) {
+func writeDiffs[T word](dst []byte, d *differences, v *view) {
 	state := before[T]{word: base[T](v)}
 	putBase(dst, uint64(state.word), v.size)
 	binary.LittleEndian.PutUint32(dst[max(4, v.size):], uint32(d.order))
 	dst = dst[diffHead(v.size):]
-	widths := d.orders[d.order-1].all()
-	n := b.write(dst, widths)
-	padded := roundUp(n, 4)
-	clear(dst[n:padded])
-	dst = dst[padded:]
+	w := &d.orders[d.order-1]
+	dst = dst[w.write(dst):]
+	widths := w.all()
 	var z [2][groupWords]T
 	for g := range groups(v.words) {
 		state.zigzags(&z[0], &z[1], v, g)
@@ -190,15 +171,15 @@ func putBase(dst []byte, x uint64, size int) {
 }
 
 // readDiff writes the words of a body to v.plain; false if the body is malformed.
-func readDiff(v *view, w *widths, b *bitmaps, body []byte) bool {
+func readDiff(v *view, w *widths, body []byte) bool {
 	head := diffHead(v.size)
 	if len(body) < head {
 		return false
 	}
 	first := wordAt(body, max(4, v.size))
 	order := binary.LittleEndian.Uint32(body[head-4:])
-	planes, ok := w.read(b, body[head:], v)
-	if !ok || order < 1 || order > 2 {
+	planes, ok := w.read(body[head:], blocks(v.words, v.size), 8*v.size)
+	if !ok || order < 1 || order > 2 || len(planes) != w.planes*blockWords(v.size)/8 {
 		return false
 	}
 	again := uint64(0) // all bits, if the sums are summed again
@@ -216,26 +197,6 @@ func readDiff(v *view, w *widths, b *bitmaps, body []byte) bool {
 		readDiff64(v, w, planes, first, again)
 	}
 	return true
-}
-
-// read reads the widths and returns the planes behind them, which have exactly the length that the widths require.
-func (w *widths) read(b *bitmaps, src []byte, v *view) (planes []byte, ok bool) {
-	w.blocks, w.planes = blocks(v.words, v.size), 0
-	rest, ok := b.read(w.all(), src)
-	if !ok {
-		return nil, false
-	}
-	for _, n := range w.all() {
-		if int(n) > 8*v.size {
-			return nil, false
-		}
-		w.planes += int(n)
-	}
-	pad := -(len(src) - len(rest)) & 3
-	if len(rest) != pad+w.planes*blockWords(v.size)/8 {
-		return nil, false
-	}
-	return rest[pad:], true
 }
 
 // readDiff8 is for words of one byte, 8 at a time.

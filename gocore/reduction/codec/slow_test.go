@@ -117,6 +117,29 @@ func (s *slow) sparse(n int) []byte {
 	return bitmap
 }
 
+func (s *slow) widths(blocks int) []byte {
+	groups := (blocks + 31) / 32
+	heads := s.take((groups + 3) / 4 * 4)
+	var list []byte
+	last := 0
+	for g := range groups {
+		planes := s.take(4 * int(heads[g]))
+		for i := range min(32, blocks-32*g) {
+			z := 0
+			for b := range int(heads[g]) {
+				z |= int(number(planes[4*b:][:4])>>i&1) << b
+			}
+			if z%2 != 0 {
+				last -= z/2 + 1
+			} else {
+				last += z / 2
+			}
+			list = append(list, byte(last))
+		}
+	}
+	return list
+}
+
 func (s *slow) differences(n int) []uint64 {
 	base := number(s.take(max(4, s.size)))
 	order := number(s.take(4))
@@ -124,11 +147,7 @@ func (s *slow) differences(n int) []uint64 {
 	if s.size <= 2 {
 		block = 32
 	}
-	before := len(s.p)
-	widths := s.sparse((n + block - 1) / block)
-	for (before-len(s.p))%4 != 0 {
-		s.take(1)
-	}
+	widths := s.widths((n + block - 1) / block)
 	words := make([]uint64, n)
 	change := uint64(0)
 	for g, width := range widths {

@@ -1,0 +1,105 @@
+package codec
+
+import "encoding/binary"
+
+// Widths of blocks. They change little from one block to the next: their differences are stored zig-zag, in groups of 32, of which each has as many planes
+// as its largest value has bits.
+//
+// The form is: a byte for each group with the number of its planes, padded to a multiple of 4; the planes of each group.
+
+// widths are the numbers of planes by block.
+type widths struct {
+	list   [ChunkBytes / 32]byte // behind the last block it may have anything
+	blocks int
+	planes int // their sum
+}
+
+func (w *widths) all() []byte { return w.list[:w.blocks] }
+
+// add notes the width of the next block.
+func (w *widths) add(n int) {
+	w.list[w.blocks] = byte(n)
+	w.blocks++
+	w.planes += n
+}
+
+// reset removes all blocks.
+func (w *widths) reset() { w.blocks, w.planes = 0, 0 }
+
+// zigzags computes the differences of group g, and the number of their planes. last is the width before the group.
+func (w *widths) zigzags(z *[groupWords]byte, g int, last byte) (planes int) {
+	*z = [groupWords]byte{}
+	for i, n := range w.all()[g*groupWords : min(w.blocks, (g+1)*groupWords)] {
+		z[i] = zigzag(n - last)
+		last = n
+	}
+	return width(z[:])
+}
+
+// before is the width before group g.
+func (w *widths) before(g int) byte {
+	if g == 0 {
+		return 0
+	}
+	return w.list[g*groupWords-1]
+}
+
+// measure returns the length of the form.
+func (w *widths) measure() int {
+	var z [groupWords]byte
+	n := roundUp(groups(w.blocks), 4)
+	for g := range groups(w.blocks) {
+		n += planeBytes * w.zigzags(&z, g, w.before(g))
+	}
+	return n
+}
+
+// write writes the form and returns its length.
+func (w *widths) write(dst []byte) int {
+	var z [groupWords]byte
+	n := roundUp(groups(w.blocks), 4)
+	clear(dst[:n])
+	for g := range groups(w.blocks) {
+		planes := w.zigzags(&z, g, w.before(g))
+		dst[g] = byte(planes)
+		putPlanes(dst[n:n+planeBytes*planes], &z, planes)
+		n += planeBytes * planes
+	}
+	return n
+}
+
+// read reads the form for so many blocks, none wider than most, and returns what is behind it.
+func (w *widths) read(src []byte, blocks, most int) (rest []byte, ok bool) {
+	w.blocks, w.planes = blocks, 0
+	n := groups(blocks)
+	if len(src) < roundUp(n, 4) {
+		return nil, false
+	}
+	heads, rest := src[:n], src[roundUp(n, 4):]
+	last := byte(0)
+	for g, planes := range heads {
+		if planes > 8 || len(rest) < int(planes)*planeBytes {
+			return nil, false
+		}
+		last = sumGroup((*[groupWords]byte)(w.list[g*groupWords:]), rest, int(planes), last)
+		rest = rest[int(planes)*planeBytes:]
+	}
+	for _, b := range w.all() {
+		if int(b) > most {
+			return nil, false
+		}
+		w.planes += int(b)
+	}
+	return rest, true
+}
+
+// sumGroup writes the running sums of a group, from the differences in up to 8 planes, and returns the last one.
+func sumGroup(dst *[groupWords]byte, src []byte, planes int, last byte) byte {
+	a, b, c, d := readNarrow(src, planes)
+	for i, z := range [...]uint64{a, b, c, d} {
+		sums := sumBytes(unzigzagBytes(z), last)
+		last = byte(sums >> 56)
+		binary.LittleEndian.PutUint64(dst[8*i:], sums)
+	}
+	return last
+}
