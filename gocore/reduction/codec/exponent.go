@@ -35,17 +35,6 @@ func floatOf(k Kind) float {
 // mask has the bits of an exponent.
 func (f *float) mask() uint16 { return 1<<f.exponent - 1 }
 
-// split returns the bits of the top 16 that go to planes, and for a kind whose arrays hold some of them, that byte.
-func (f *float) split(top uint16) (rest, low byte) {
-	switch f.exponent {
-	case 5:
-		return byte(top>>8&3 | top>>15<<2), byte(top)
-	case 8:
-		return 0, byte(top>>8&0x80 | top&0x7f)
-	}
-	return byte(top&15 | top>>15<<4), 0
-}
-
 // codes is the choice for a chunk.
 type codes struct {
 	bits    int
@@ -60,25 +49,35 @@ func (c *codes) bytes(f *float, groups int) int {
 	return codesHead + groups*((c.bits+f.rest)*planeBytes+f.low*groupWords) + c.escapes*f.escape
 }
 
-// histogram counts the exponents of a chunk.
+// histogram counts the exponents of a chunk. Neighbouring words count in different lists, as an addition to the same count has to wait for the one before.
 type histogram struct {
 	count    [1 << 11]uint32
+	odd      [1 << 11]uint32
 	min, max int
 }
 
 // take counts the exponents of the words of a chunk.
 func (h *histogram) take(f *float, v *view) {
-	clear(h.count[:f.mask()+1])
+	mask, shift := f.mask()&(1<<11-1), f.shift&15
+	count, odd := h.count[:mask+1], h.odd[:mask+1]
+	clear(count)
+	clear(odd)
 	var top [groupWords]uint16
 	for g := range groups(v.words) {
 		loadTop(&top, v.group(v.plain, g), v.size)
-		for _, t := range top[:v.valid(g)] {
-			h.count[t>>f.shift&f.mask()&(1<<11-1)]++
+		n := v.valid(g)
+		for i := 0; i+1 < n; i += 2 {
+			h.count[top[i]>>shift&mask&(1<<11-1)]++
+			h.odd[top[i+1]>>shift&mask&(1<<11-1)]++
+		}
+		if n%2 != 0 {
+			h.count[top[n-1]>>shift&mask&(1<<11-1)]++
 		}
 	}
-	h.min, h.max = int(f.mask()), 0
-	for e, n := range h.count[:f.mask()+1] {
-		if n != 0 {
+	h.min, h.max = int(mask), 0
+	for e := range count {
+		count[e] += odd[e]
+		if count[e] != 0 {
 			h.min, h.max = min(h.min, e), max(h.max, e)
 		}
 	}
@@ -149,30 +148,37 @@ func (f *float) parts(body []byte, bits, groups int) (planes, low, escapes []byt
 
 // writeCodes writes the planes of a group, first those of the codes, and returns the space behind them. Planes have zeros behind the last word.
 func writeCodes(dst []byte, top []uint16, c *codes, f *float) []byte {
-	var code, rest [4]uint64
-	escape := uint16(1<<c.bits - 1)
+	var code [groupWords]byte
+	escape, base, mask, shift := uint16(1<<c.bits-1), uint16(c.base), f.mask(), f.shift&15
 	for i, t := range top {
-		at := i % 8 * 8
-		code[i/8] |= uint64(min(t>>f.shift&f.mask()-uint16(c.base), escape)) << at
-		r, _ := f.split(t)
-		rest[i/8] |= uint64(r) << at
+		code[i&31] = byte(min(t>>shift&mask-base, escape))
 	}
-	for b := range c.bits {
-		binary.LittleEndian.PutUint32(dst[b*planeBytes:], planeOfBytes(&code, uint(b)))
+	n := c.bits * planeBytes
+	putNarrow(dst[:n], &code)
+	if f.rest == 0 {
+		return dst[n:]
 	}
-	dst = dst[c.bits*planeBytes:]
-	for b := range f.rest {
-		binary.LittleEndian.PutUint32(dst[b*planeBytes:], planeOfBytes(&rest, uint(b)))
+	for i, t := range top {
+		code[i&31] = f.restOf(t)
 	}
-	return dst[f.rest*planeBytes:]
+	putNarrow(dst[n:n+f.rest*planeBytes], &code)
+	return dst[n+f.rest*planeBytes:]
+}
+
+// restOf are the bits of the top 16 that go to planes.
+func (f *float) restOf(top uint16) byte {
+	if f.exponent == 5 {
+		return byte(top>>8&3 | top>>15<<2)
+	}
+	return byte(top&15 | top>>15<<4)
 }
 
 // writeEscapes writes the exponents without a code and returns the space behind them.
 func writeEscapes(dst []byte, top []uint16, c *codes, f *float) []byte {
-	escape := uint16(1<<c.bits - 1)
+	escape, base, mask, shift := uint16(1<<c.bits-1), uint16(c.base), f.mask(), f.shift&15
 	for _, t := range top {
-		e := t >> f.shift & f.mask()
-		if e-uint16(c.base) < escape {
+		e := t >> shift & mask
+		if e-base < escape {
 			continue
 		}
 		dst[0] = byte(e)
@@ -193,22 +199,29 @@ func writeLow(low, src []byte, g int, f *float, top *[groupWords]uint16) {
 	case 3:
 		halves := low[2*at : 2*at+2*groupWords]
 		for i := range groupWords {
-			copy(halves[2*i:2*i+2], src[4*i:])
+			binary.LittleEndian.PutUint16(halves[2*i:], binary.LittleEndian.Uint16(src[4*i:]))
 		}
 		putLowBytes(low[2*all+at:2*all+at+groupWords], top, f)
 	case 6:
 		words, halves := low[4*at:4*at+4*groupWords], low[4*all+2*at:4*all+2*at+2*groupWords]
 		for i := range groupWords {
-			copy(words[4*i:4*i+4], src[8*i:])
-			copy(halves[2*i:2*i+2], src[8*i+4:])
+			binary.LittleEndian.PutUint32(words[4*i:], binary.LittleEndian.Uint32(src[8*i:]))
+			binary.LittleEndian.PutUint16(halves[2*i:], binary.LittleEndian.Uint16(src[8*i+4:]))
 		}
 	}
 }
 
+// putLowBytes writes the low byte of fp16, or the sign and the high bits of the mantissa of bf16 and fp32.
 func putLowBytes(dst []byte, top *[groupWords]uint16, f *float) {
 	dst = dst[:groupWords]
+	if f.exponent == 5 {
+		for i, t := range top {
+			dst[i] = byte(t)
+		}
+		return
+	}
 	for i, t := range top {
-		_, dst[i] = f.split(t)
+		dst[i] = byte(t>>8&0x80 | t&0x7f)
 	}
 }
 

@@ -117,11 +117,14 @@ func putPlanes[T word](dst []byte, z *[groupWords]T, width int) {
 
 func putNarrow[T word](dst []byte, z *[groupWords]T) {
 	var x [4]uint64
-	for i, v := range z {
-		x[i/8] |= uint64(v) << (i % 8 * 8)
+	for r := range x {
+		part := z[8*r : 8*r+8]
+		for i, v := range part {
+			x[r] |= uint64(v) << (i * 8 & 63)
+		}
 	}
 	for b := range len(dst) / planeBytes {
-		binary.LittleEndian.PutUint32(dst[b*planeBytes:], planeOfBytes(&x, uint(b)))
+		binary.LittleEndian.PutUint32(dst[b*planeBytes:], planeOfBytes(&x, uint(b)&7))
 	}
 }
 
