@@ -44,8 +44,16 @@ func NewEncoder(k Kind, modes Modes) (*Encoder, error) {
 	if err := k.check(); err != nil {
 		return nil, err
 	}
-	return &Encoder{kind: k, modes: modes, float: floatOf(k)}, nil
+	e := new(Encoder)
+	e.use(k, modes)
+	return e, nil
 }
+
+// use prepares the encoder for a kind.
+func (e *Encoder) use(k Kind, modes Modes) { e.kind, e.modes, e.float = k, modes, floatOf(k) }
+
+// release drops the references to the caller's bytes.
+func (e *Encoder) release() { e.view, e.tail, e.chunk, e.former = view{}, nil, nil, nil }
 
 // Chunk encodes a chunk of 1 to ChunkBytes bytes. reference is nil or has the same length. dst has at least the chunk's length, which the payload
 // never exceeds.

@@ -105,11 +105,13 @@ func (s *before[T]) zigzags(one, two *[groupWords]T, v *view, g int) {
 			x[i] -= y[i]
 		}
 	}
-	for i, w := range x {
-		change := w - s.word
-		one[i], two[i] = zigzag(change), zigzag(change-s.change)
-		s.word, s.change = w, change
+	word, change := s.word, s.change
+	for i := range x {
+		next := x[i] - word
+		one[i], two[i] = zigzag(next), zigzag(next-change)
+		word, change = x[i], next
 	}
+	s.word, s.change = word, change
 	n := v.valid(g)
 	clear(one[n:])
 	clear(two[n:])

@@ -2,6 +2,7 @@ package codec
 
 import (
 	"fmt"
+	"sync"
 )
 
 // Options are the options of Encode.
@@ -27,9 +28,9 @@ func Encode(dst, plain, reference []byte, o Options) (int, error) {
 	entries := make([]Entry, chunks)
 	runs := divide(chunks, o.Goroutines)
 	lengths := make([]int, len(runs))
-	err := each(runs, func(i int, r run) (err error) {
-		lengths[i], err = encodeRun(dst, plain, reference, o, r, entries)
-		return err
+	err := each(runs, func(i int, r run) error {
+		lengths[i] = encodeRun(dst, plain, reference, o, r, entries)
+		return nil
 	})
 	if err != nil {
 		return 0, err
@@ -38,18 +39,21 @@ func Encode(dst, plain, reference []byte, o Options) (int, error) {
 	return Seal(dst, o.Kind, len(plain), entries)
 }
 
+// encoders are encoders not in use.
+var encoders = sync.Pool{New: func() any { return new(Encoder) }}
+
 // encodeRun encodes neighbouring chunks. Their payloads lie one behind the other from where the plain bytes would be, so that runs cannot meet.
-func encodeRun(dst, plain, reference []byte, o Options, r run, entries []Entry) (length int, err error) {
-	e, err := NewEncoder(o.Kind, o.Modes)
-	if err != nil {
-		return 0, err
-	}
+func encodeRun(dst, plain, reference []byte, o Options, r run, entries []Entry) (length int) {
+	e := encoders.Get().(*Encoder)
+	e.use(o.Kind, o.Modes)
 	room := dst[payloadsAt(len(entries))+r.from*ChunkBytes:]
 	for i := r.from; i < r.to; i++ {
 		entries[i] = e.Chunk(room[length:], part(plain, i), part(reference, i))
 		length += roundUp(entries[i].Bytes, payloadAlign)
 	}
-	return length, nil
+	e.release()
+	encoders.Put(e)
+	return length
 }
 
 // part is chunk i of a region, nil if there is no region.

@@ -85,9 +85,22 @@ func (h *histogram) take(f *float, v *view) {
 
 // loadTop reads the top 16 bits of each word of a group.
 func loadTop(top *[groupWords]uint16, src []byte, size int) {
-	src = src[:size*groupWords]
-	for i := range top {
-		top[i] = binary.LittleEndian.Uint16(src[size*i+size-2:])
+	switch size {
+	case 2:
+		p := (*[2 * groupWords]byte)(src)
+		for i := range top {
+			top[i] = binary.LittleEndian.Uint16(p[2*i:])
+		}
+	case 4:
+		p := (*[4 * groupWords]byte)(src)
+		for i := range top {
+			top[i] = binary.LittleEndian.Uint16(p[4*i+2:])
+		}
+	default:
+		p := (*[8 * groupWords]byte)(src)
+		for i := range top {
+			top[i] = binary.LittleEndian.Uint16(p[8*i+6:])
+		}
 	}
 }
 
