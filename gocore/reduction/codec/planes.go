@@ -33,23 +33,23 @@ const (
 	low0   = 0x00000000aaaaaaaa
 )
 
-// transposeFour exchanges the two low index bits of registers with bits 2 and 1, and bit 5 with bit 0.
-func transposeFour(x *[4]uint64) {
-	a, b, c, d := x[0], x[1], x[2], x[3]
-	a, c = cross(a, c, 4, clear2)
-	b, d = cross(b, d, 4, clear2)
-	a, b = cross(a, b, 2, clear1)
-	c, d = cross(c, d, 2, clear1)
-	x[0], x[1], x[2], x[3] = within(a, 31, low0), within(b, 31, low0), within(c, 31, low0), within(d, 31, low0)
-}
-
 // transpose16 turns 16 planes, two a register, into 32 words of 16 bits, and back. Register r has words 2r, 16+2r, 2r+1, 16+2r+1, from its low bits on.
 func transpose16(x *[8]uint64) {
-	for i := range 4 {
-		x[i], x[i+4] = cross(x[i], x[i+4], 8, clear3)
-	}
-	transposeFour((*[4]uint64)(x[:4]))
-	transposeFour((*[4]uint64)(x[4:]))
+	a, b, c, d, e, f, g, h := x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]
+	a, e = cross(a, e, 8, clear3)
+	b, f = cross(b, f, 8, clear3)
+	c, g = cross(c, g, 8, clear3)
+	d, h = cross(d, h, 8, clear3)
+	a, c = cross(a, c, 4, clear2)
+	b, d = cross(b, d, 4, clear2)
+	e, g = cross(e, g, 4, clear2)
+	f, h = cross(f, h, 4, clear2)
+	a, b = cross(a, b, 2, clear1)
+	c, d = cross(c, d, 2, clear1)
+	e, f = cross(e, f, 2, clear1)
+	g, h = cross(g, h, 2, clear1)
+	x[0], x[1], x[2], x[3] = within(a, 31, low0), within(b, 31, low0), within(c, 31, low0), within(d, 31, low0)
+	x[4], x[5], x[6], x[7] = within(e, 31, low0), within(f, 31, low0), within(g, 31, low0), within(h, 31, low0)
 }
 
 func pair(low, high uint32) uint64 { return uint64(low) | uint64(high)<<32 }

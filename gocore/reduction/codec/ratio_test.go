@@ -25,6 +25,9 @@ var least = map[string]float64{
 }
 
 func TestRatios(t *testing.T) {
+	if raceDetector {
+		t.Skip("the simulations take long, and one goroutine cannot race")
+	}
 	for _, s := range samples() {
 		container := encode(t, s.plain, s.reference, Options{Kind: s.kind, Modes: AllModes})
 		back := make([]byte, len(s.plain))
