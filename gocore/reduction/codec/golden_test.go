@@ -11,7 +11,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write testdata/golden.txt anew: only together with a new version of the format")
 
-// goldenRegions have short containers in all modes and kinds, and each once for every mode. Their bytes come from integer arithmetic alone, so that they are the same everywhere.
+// goldenRegions have short containers in all modes and kinds. Their bytes come from integer arithmetic alone, so that they are the same everywhere.
 func goldenRegions() (list []region) {
 	for _, k := range kinds {
 		for family := range 3 {
@@ -21,7 +21,7 @@ func goldenRegions() (list []region) {
 				case 0:
 					x.plain[i] = byte((at*at*3 + 1000) >> (8 * (i % int(k.Word))))
 				case 1:
-					x.plain[i] = [...]byte{byte(at * 37), byte(at * at * 11), byte(at*at*at*7 + at), 3, byte(at * 91), 0x80, 0x3f + byte(at%4), 0x3f}[8-int(k.Word)+i%int(k.Word)]
+					x.plain[i] = noise(at)[8-int(k.Word)+i%int(k.Word)]
 				default:
 					x.plain[i] = byte(i*i*5 + i>>3)
 				}
@@ -39,6 +39,11 @@ func goldenRegions() (list []region) {
 		}
 	}
 	return append(list, region{kind: Int8, modes: AllModes}, region{kind: Float32, plain: make([]byte, 2*ChunkBytes+9), modes: AllModes})
+}
+
+// noise is a number near one whose low bytes vary.
+func noise(at int) [8]byte {
+	return [8]byte{byte(at * 37), byte(at * at * 11), byte(at*at*at*7 + at), 3, byte(at * 91), 0x80, 0x3f + byte(at%4), 0x3f}
 }
 
 // The format cannot change unnoticed: the containers of fixed regions are in a file, and so decode as they did.
