@@ -174,9 +174,7 @@ var samples = sync.OnceValue(func() []sample {
 		wide[i] = float64(x) * (1 + 1e-9*float64(i%1000))
 	}
 	random := make([]byte, 1<<20)
-	for i := range random {
-		random[i] = byte(source(uint64(i/4096)).Uint64() >> (i % 8))
-	}
+	fillFamily(random, Int32, 0, 7)
 	return []sample{
 		{"weights bf16", BFloat16, bytesOfBFloat16(w), nil},
 		{"weights fp16", Float16, bytesOfFloat16(w), nil},
