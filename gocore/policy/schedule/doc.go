@@ -1,0 +1,2 @@
+// Package schedule
+package schedule

@@ -1,0 +1,207 @@
+package schedule
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Width is how many states Bounded keeps after each checkpoint, by default: so many between two runs, and as many again that accumulate.
+const Width = 16
+
+// Result is the plan that a search has found.
+type Result struct {
+	Plan    Plan
+	Outcome Outcome // of Run for that plan
+	Optimal bool    // no plan is better: the search has left no state out that could lead to one
+	States  int     // most states that were kept after a checkpoint
+	Visited int     // states that were reached, in all
+}
+
+// Exact returns an optimal plan for any number of checkpoints. Its cost depends on the number of states that no other state dominates: with dozens of
+// uneven checkpoints there can be very many.
+func Exact(in *Instance) (Result, error) {
+	r, err := in.rules()
+	if err != nil {
+		return Result{}, err
+	}
+	limit := newSearch(r, 4*Width, math.MaxInt64).run() // exact states that cannot beat it are left out
+	if limit.Optimal {
+		return limit, in.price(&limit)
+	}
+	p := newSearch(r, 0, limit.Outcome.Application)
+	best := p.run()
+	return best, in.price(&best)
+}
+
+// Bounded returns a good plan in a time that is linear in the number of checkpoints. It keeps at most width states after each checkpoint, and as many
+// that accumulate; below 1: Width. The plan is never worse than the best one of Baselines.
+func Bounded(in *Instance, width int) (Result, error) {
+	r, err := in.rules()
+	if err != nil {
+		return Result{}, err
+	}
+	if width < 1 {
+		width = Width
+	}
+	best := newSearch(r, width, math.MaxInt64).run()
+	return best, in.price(&best)
+}
+
+// price replaces the result's outcome by the simulator's.
+func (in *Instance) price(r *Result) (err error) {
+	r.Outcome, err = in.Run(r.Plan)
+	return err
+}
+
+// search is a dynamic programme over the checkpoints. Its states after a checkpoint are those that no other one dominates.
+type search struct {
+	*rules
+	chains chains
+	steps  []step
+	bound  *bound
+	width  int   // 0: no limit
+	limit  int64 // states whose bound is above it are left out
+	cut    bool  // a state was left out because of width
+
+	closed, open         []state
+	closedNext, openNext []state
+	order                []ranked
+	result               Result
+}
+
+// ranked is a state's place in a sorted list.
+type ranked struct {
+	first, second int64
+	index         int32
+}
+
+func newSearch(r *rules, width int, limit int64) *search {
+	p := &search{rules: r, chains: newChains(), steps: make([]step, 1, 1024), bound: newBound(r), width: width, limit: limit}
+	p.closed = []state{{}}
+	return p
+}
+
+func (p *search) run() Result {
+	for i := range p.Checkpoints {
+		p.expand(i)
+		p.closed, p.closedNext = p.thin(p.closed[:0], p.closedNext, nil, i+1), p.closedNext[:0]
+		p.open, p.openNext = p.thin(p.open[:0], p.openNext, p.closed, i+1), p.openNext[:0]
+		p.result.States = max(p.result.States, len(p.closed)+len(p.open))
+	}
+	best := slices.MinFunc(p.closed, func(a, b state) int {
+		return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.link, b.link))
+	})
+	p.result.Outcome = Outcome{Application: best.time, Flushed: best.link}
+	p.result.Optimal = !p.cut
+	p.result.Plan = p.plan(best.step)
+	return p.result
+}
+
+// expand applies all decisions on checkpoint i to all states.
+func (p *search) expand(i int) {
+	c, last := &p.Checkpoints[i], i == len(p.Checkpoints)-1
+	add := func(list []state, s state, ok bool) []state {
+		if ok {
+			return append(list, s)
+		}
+		return list
+	}
+	for k := range p.closed {
+		s, ok := p.whole(p.closed[k], c)
+		p.closedNext = add(p.closedNext, s, ok)
+		s, ok = p.encode(p.closed[k], c)
+		p.closedNext = add(p.closedNext, s, ok)
+		if !last {
+			s, ok = p.accumulate(p.closed[k], c)
+			p.openNext = add(p.openNext, s, ok)
+		}
+	}
+	for k := range p.open {
+		s, ok := p.encode(p.open[k], c)
+		p.closedNext = add(p.closedNext, s, ok)
+		if !last {
+			s, ok = p.accumulate(p.open[k], c)
+			p.openNext = add(p.openNext, s, ok)
+		}
+	}
+	p.result.Visited += len(p.closedNext) + len(p.openNext)
+}
+
+// thin appends to kept the reached states that neither a state of others nor one of themselves dominates, and that the limit and the width allow.
+func (p *search) thin(kept, reached, others []state, i int) []state {
+	p.order = p.order[:0]
+	for k := range reached {
+		p.order = append(p.order, ranked{reached[k].time, reached[k].link, int32(k)})
+	}
+	slices.SortFunc(p.order, compareRanked)
+	for _, o := range p.order {
+		s := &reached[o.index]
+		if p.beaten(kept, s) || p.beaten(others, s) {
+			continue
+		}
+		if s.score = p.bound.end(s, p.left(s), i); s.score <= p.limit {
+			kept = append(kept, *s)
+		}
+	}
+	if p.width > 0 && len(kept) > p.width {
+		kept = p.narrow(kept)
+	}
+	for k := range kept {
+		s := &kept[k]
+		p.steps = append(p.steps, step{s.step, s.decision})
+		s.step = int32(len(p.steps) - 1)
+	}
+	return kept
+}
+
+func compareRanked(a, b ranked) int {
+	return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.second, b.second), cmp.Compare(a.index, b.index))
+}
+
+// beaten tells whether a kept state dominates s.
+func (p *search) beaten(kept []state, s *state) bool {
+	for k := range kept {
+		if p.dominates(&kept[k], s) {
+			return true
+		}
+	}
+	return false
+}
+
+// left is a lower bound of the bytes that the link has to carry for the state, in the cache and not accumulated. The transfer under way counts for the
+// time that it has left, at most.
+func (p *search) left(s *state) int64 {
+	all := p.chains.left(s.flushes, s.time)
+	end, ok := p.chains.next(s.flushes, s.time)
+	if !ok {
+		return 0
+	}
+	rest := p.chains.left(s.flushes, end)
+	return rest + min(all-rest, int64(float64(end-s.time)*p.Link.Rate/1e9))
+}
+
+// narrow keeps the states with the least bounds, in the order of their clocks.
+func (p *search) narrow(kept []state) []state {
+	p.cut = true
+	p.order = p.order[:0]
+	for k := range kept {
+		p.order = append(p.order, ranked{kept[k].score, kept[k].link, int32(k)})
+	}
+	slices.SortFunc(p.order, compareRanked)
+	slices.SortFunc(p.order[:p.width], func(a, b ranked) int { return cmp.Compare(a.index, b.index) })
+	for k, o := range p.order[:p.width] {
+		kept[k] = kept[o.index]
+	}
+	return kept[:p.width]
+}
+
+// plan reads the decisions backwards.
+func (p *search) plan(last int32) Plan {
+	plan := make(Plan, len(p.Checkpoints))
+	for i := len(plan) - 1; i >= 0; i-- {
+		plan[i] = p.steps[last].decision
+		last = p.steps[last].before
+	}
+	return plan
+}
