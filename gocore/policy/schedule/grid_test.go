@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 )
 
@@ -83,38 +82,6 @@ func BenchmarkThousand(b *testing.B) {
 				}
 				b.ReportMetric(float64(states)/float64(b.N), "states/op")
 			})
-		}
-	}
-}
-
-func TestScratchGrid(t *testing.T) {
-	for _, overlap := range []bool{false, true} {
-		var ratios, losses []float64
-		cut, most := 0, 0
-		rng := rand.New(rand.NewPCG(3, 4))
-		for _, c := range grid() {
-			in := c.instance(60, 0.1, rng)
-			in.Overlap, in.Slowdown = overlap, 1.3
-			r, err := Bounded(in, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, base, _ := BestBaseline(in)
-			ratios = append(ratios, float64(base.Application)/float64(r.Outcome.Application))
-			if !r.Optimal {
-				cut++
-				wide, _ := Bounded(in, 400)
-				losses = append(losses, float64(r.Outcome.Application)/float64(wide.Outcome.Application))
-				if wide.States > most {
-					most = wide.States
-				}
-			}
-		}
-		slices.Sort(ratios)
-		slices.Sort(losses)
-		t.Log(overlap, len(ratios), "cut", cut, "most", most, ratios[0], ratios[len(ratios)/2], ratios[len(ratios)-1])
-		if len(losses) > 0 {
-			t.Log(losses[0], losses[len(losses)/2], losses[len(losses)*9/10], losses[len(losses)-1])
 		}
 	}
 }

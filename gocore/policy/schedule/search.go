@@ -44,7 +44,11 @@ func Bounded(in *Instance, width int) (Result, error) {
 	if width < 1 {
 		width = Width
 	}
-	best := newSearch(r, width, math.MaxInt64).run()
+	p := newSearch(r, width, math.MaxInt64)
+	if err := p.follow(); err != nil {
+		return Result{}, err
+	}
+	best := p.run()
 	return best, in.price(&best)
 }
 
@@ -60,13 +64,15 @@ type search struct {
 	chains chains
 	steps  []step
 	bound  *bound
-	width  int   // 0: no limit
-	limit  int64 // states whose bound is above it are left out
-	cut    bool  // a state was left out because of width
+	guide  *guide // only with a width
+	width  int    // 0: no limit
+	limit  int64  // states whose bound is above it are left out
+	cut    bool   // a state was left out because of width
 
 	closed, open         []state
 	closedNext, openNext []state
 	order                []ranked
+	guards               []guard // only with a width
 	result               Result
 }
 
@@ -78,6 +84,9 @@ type ranked struct {
 
 func newSearch(r *rules, width int, limit int64) *search {
 	p := &search{rules: r, chains: newChains(), steps: make([]step, 1, 1024), bound: newBound(r), width: width, limit: limit}
+	if width > 0 {
+		p.guide = newGuide(r)
+	}
 	p.closed = []state{{}}
 	return p
 }
@@ -87,6 +96,7 @@ func (p *search) run() Result {
 		p.expand(i)
 		p.closed, p.closedNext = p.thin(p.closed[:0], p.closedNext, nil, i+1), p.closedNext[:0]
 		p.open, p.openNext = p.thin(p.open[:0], p.openNext, p.closed, i+1), p.openNext[:0]
+		p.advance(i)
 		p.result.States = max(p.result.States, len(p.closed)+len(p.open))
 	}
 	best := slices.MinFunc(p.closed, func(a, b state) int {
@@ -145,7 +155,7 @@ func (p *search) thin(kept, reached, others []state, i int) []state {
 		}
 	}
 	if p.width > 0 && len(kept) > p.width {
-		kept = p.narrow(kept)
+		kept = p.narrow(kept, i)
 	}
 	for k := range kept {
 		s := &kept[k]
@@ -179,21 +189,6 @@ func (p *search) left(s *state) int64 {
 	}
 	rest := p.chains.left(s.flushes, end)
 	return rest + min(all-rest, int64(float64(end-s.time)*p.Link.Rate/1e9))
-}
-
-// narrow keeps the states with the least bounds, in the order of their clocks.
-func (p *search) narrow(kept []state) []state {
-	p.cut = true
-	p.order = p.order[:0]
-	for k := range kept {
-		p.order = append(p.order, ranked{kept[k].score, kept[k].link, int32(k)})
-	}
-	slices.SortFunc(p.order, compareRanked)
-	slices.SortFunc(p.order[:p.width], func(a, b ranked) int { return cmp.Compare(a.index, b.index) })
-	for k, o := range p.order[:p.width] {
-		kept[k] = kept[o.index]
-	}
-	return kept[:p.width]
 }
 
 // plan reads the decisions backwards.
