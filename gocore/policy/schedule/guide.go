@@ -49,11 +49,11 @@ func newGuide(r *rules) *guide {
 	return g
 }
 
-// inRun is what encoding costs for each checkpoint of a long run: half of the cache, at most those that are left.
+// inRun is what encoding costs for each checkpoint of a long run: an eighth of the cache, at most those that are left.
 func (r *rules) inRun(c *Checkpoint, left int) (price float64, run int64) {
 	run = 1
 	if c.Size > 0 {
-		run = max(min(int64(left), r.Cache/4/c.Size), 1)
+		run = max(min(int64(left), r.Cache/8/c.Size), 1)
 	}
 	return float64(r.encodeTime(run*c.Size)) / float64(run), run
 }

@@ -1,39 +1,32 @@
 package schedule
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
-// narrow keeps the width states that the guide ranks first, in the order of their clocks. Of states that it ranks alike it keeps one: the one whose
-// cache is emptier when half of its backlog has been carried. i is the next checkpoint.
+// narrow keeps at most width states, those that the guide ranks first, in the order of their clocks. Of states that differ only by the room in the cache
+// it keeps one: the one with the most transfers, which free room in the smallest pieces. i is the next checkpoint.
 func (p *search) narrow(kept []state, i int) []state {
 	p.cut = true
 	p.order = p.order[:0]
 	for k := range kept {
 		s := &kept[k]
-		p.order = append(p.order, ranked{p.worth(s, i), p.used(s, s.time+(s.link-s.time)/2), int32(k)})
+		p.order = append(p.order, ranked{p.worth(s, i), -int64(p.chains[s.flushes].depth), int32(k)})
 	}
 	slices.SortFunc(p.order, compareRanked)
-	taken := 0
-	for k, o := range p.order {
-		if k > 0 && p.alike(&kept[o.index], &kept[p.order[max(taken-1, 0)].index]) {
-			continue
-		}
-		if p.order[taken] = o; taken+1 == p.width {
-			taken++
+	taken := p.order[:0]
+	for _, o := range p.order {
+		if n := len(taken); n == p.width {
 			break
+		} else if n == 0 || !alike(&kept[o.index], &kept[taken[n-1].index]) {
+			taken = append(taken, o)
 		}
-		taken++
 	}
-	p.order = p.order[:taken]
-	slices.SortFunc(p.order, func(a, b ranked) int { return cmp.Compare(a.index, b.index) })
-	for k, o := range p.order {
+	slices.SortFunc(taken, func(a, b ranked) int { return int(a.index - b.index) })
+	for k, o := range taken {
 		kept[k] = kept[o.index]
 	}
-	return kept[:taken]
+	return kept[:len(taken)]
 }
 
-func (p *search) alike(a, b *state) bool {
+func alike(a, b *state) bool {
 	return a.time == b.time && a.link == b.link && a.raw == b.raw && a.encoded == b.encoded
 }

@@ -9,40 +9,42 @@ import (
 
 func TestScratchGrid(t *testing.T) {
 	for _, overlap := range []bool{false, true} {
-		var ratios, losses []float64
-		cut := 0
 		rng := rand.New(rand.NewPCG(3, 4))
-		var spent time.Duration
+		var losses [4][]float64
+		exact, slow := 0, 0
+		var took time.Duration
 		for i, c := range grid() {
+			in := c.instance(60, 0.1, rng)
 			if i%5 != 0 {
 				continue
 			}
-			in := c.instance(60, 0.1, rng)
 			in.Overlap, in.Slowdown = overlap, 1.3
-			began := time.Now()
-			r, err := Bounded(in, 0)
-			spent += time.Since(began)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, base, _ := BestBaseline(in)
-			ratio := float64(base.Application) / float64(r.Outcome.Application)
-			ratios = append(ratios, ratio)
-			if !r.Optimal {
-				cut++
-				wide, _ := Bounded(in, 100)
-				loss := float64(r.Outcome.Application) / float64(wide.Outcome.Application)
-				losses = append(losses, loss)
-				if loss > 1.004 || ratio < 1 {
-					t.Log(c.name, loss, ratio, "\n", r.Plan, "\n", wide.Plan)
+			var o [4]int64
+			for k, w := range []int{12, 64, 128, 256} {
+				began := time.Now()
+				r, err := Bounded(in, w)
+				if err != nil {
+					t.Fatal(err)
+				}
+				o[k] = r.Outcome.Application
+				if k == 3 {
+					took = max(took, time.Since(began))
+					if r.Optimal {
+						exact++
+					} else {
+						slow++
+					}
 				}
 			}
+			for k := range o {
+				losses[k] = append(losses[k], float64(o[k])/float64(slices.Min(o[:])))
+			}
 		}
-		slices.Sort(ratios)
-		slices.Sort(losses)
-		t.Log(overlap, len(ratios), "cut", cut, ratios[0], ratios[len(ratios)/2], ratios[len(ratios)-1], spent)
-		if len(losses) > 0 {
-			t.Log(losses[0], losses[len(losses)/2], losses[len(losses)*9/10], losses[len(losses)-1])
+		for k := range losses {
+			l := losses[k]
+			slices.Sort(l)
+			t.Log(overlap, k, len(l), l[len(l)/2], l[len(l)*9/10], l[len(l)*95/100], l[len(l)-1])
 		}
+		t.Log(exact, slow, took)
 	}
 }

@@ -83,9 +83,11 @@ type ranked struct {
 }
 
 func newSearch(r *rules, width int, limit int64) *search {
-	p := &search{rules: r, chains: newChains(), steps: make([]step, 1, 1024), bound: newBound(r), width: width, limit: limit}
+	p := &search{rules: r, chains: newChains(), steps: make([]step, 1, 1024), width: width, limit: limit}
 	if width > 0 {
 		p.guide = newGuide(r)
+	} else {
+		p.bound = newBound(r)
 	}
 	p.closed = []state{{}}
 	return p
@@ -150,7 +152,7 @@ func (p *search) thin(kept, reached, others []state, i int) []state {
 		if p.beaten(kept, s) || p.beaten(others, s) {
 			continue
 		}
-		if s.score = p.bound.end(s, p.left(s), i); s.score <= p.limit {
+		if p.bound == nil || p.bound.end(s, p.left(s), i) <= p.limit {
 			kept = append(kept, *s)
 		}
 	}
@@ -166,7 +168,13 @@ func (p *search) thin(kept, reached, others []state, i int) []state {
 }
 
 func compareRanked(a, b ranked) int {
-	return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.second, b.second), cmp.Compare(a.index, b.index))
+	switch {
+	case a.first != b.first:
+		return cmp.Compare(a.first, b.first)
+	case a.second != b.second:
+		return cmp.Compare(a.second, b.second)
+	}
+	return int(a.index - b.index)
 }
 
 // beaten tells whether a kept state dominates s.

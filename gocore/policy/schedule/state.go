@@ -11,7 +11,6 @@ type state struct {
 	step     int32 // newest decision, in search.steps
 	raw      int64 // bytes that are accumulated
 	encoded  int64 // … once encoded
-	score    int64 // lower bound of the application's end
 	decision Decision
 }
 
