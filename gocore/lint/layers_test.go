@@ -16,6 +16,7 @@ var layers = []struct {
 	{"base/", []string{"base/", "model"}},
 	{"checkpoint", []string{"base/checksum", "base/status", "model"}},
 	// Policy is pure: time, sizes and rates are its inputs.
+	{"policy/schedule", []string{"policy/", "checkpoint", "model", "base/quantity", "base/strictjson"}},
 	{"policy/", []string{"policy/", "checkpoint", "model", "base/quantity"}},
 	{"transfer/copier", []string{"base/", "model"}},
 	{"transfer/findings", []string{"policy/engine", "base/"}},

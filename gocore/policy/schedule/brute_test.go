@@ -1,6 +1,9 @@
 package schedule
 
 import (
+	"fmt"
+	"math"
+	"math/rand/v2"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -86,19 +89,72 @@ func instances(t *rapid.T, n int, overlap bool) *Instance {
 	return in
 }
 
-func equalsBruteForce(most int, overlap bool) func(*rapid.T) {
+// The search without a width and without a limit from a bounded search, and Exact, find what brute force finds.
+func equalsBruteForce(least, most int, overlap bool) func(*rapid.T) {
 	return func(t *rapid.T) {
-		in := instances(t, rapid.IntRange(0, most).Draw(t, "n"), overlap)
-		want, _ := bruteForce(in)
-		got, err := Exact(in)
+		in := instances(t, rapid.IntRange(least, most).Draw(t, "n"), overlap)
+		want, plans := bruteForce(in)
+		if plans == 0 {
+			t.Fatal("not even the plan of U alone fits")
+		}
+		got, err := Exact(in, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got.Outcome.Application != want.Application || got.Outcome.Flushed != want.Flushed || !got.Optimal {
 			t.Fatalf("%s: %+v, by brute force %+v", got.Plan, got, want)
 		}
+		r, err := in.rules()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, limit := range []int64{math.MaxInt64, want.Application} {
+			plain := newSearch(r, 0, limit).run()
+			if plain.Outcome.Application != want.Application || plain.Outcome.Flushed != want.Flushed {
+				t.Fatalf("limit %d: %s: %+v, by brute force %+v", limit, plain.Plan, plain.Outcome, want)
+			}
+			if o, err := in.Run(plain.Plan); err != nil || o.Application != want.Application || o.Flushed != want.Flushed {
+				t.Fatalf("limit %d: the simulator says %+v, %v for %s", limit, o, err, plain.Plan)
+			}
+		}
 	}
 }
 
-func TestExactEqualsBruteForce(t *testing.T)            { rapid.Check(t, equalsBruteForce(7, false)) }
-func TestExactWithOverlapEqualsBruteForce(t *testing.T) { rapid.Check(t, equalsBruteForce(7, true)) }
+// Each of these checks as many instances as rapid is told, several times.
+func TestExactEqualsBruteForce(t *testing.T) {
+	for _, overlap := range []bool{false, true} {
+		t.Run(fmt.Sprintf("overlap %v", overlap), func(t *testing.T) {
+			for k := range 15 {
+				t.Run(fmt.Sprint("up to 7, ", k), rapid.MakeCheck(equalsBruteForce(0, 7, overlap)))
+			}
+		})
+	}
+}
+
+// Twelve checkpoints have more than a hundred thousand plans.
+func TestExactEqualsBruteForceForTwelve(t *testing.T) {
+	rng := rand.New(rand.NewPCG(11, 12))
+	for k := range 12 {
+		in := randomInstance(rng, 12-k%3, k%2 == 1)
+		want, _ := bruteForce(in)
+		got, err := Exact(in, 0)
+		if err != nil || got.Outcome.Application != want.Application || got.Outcome.Flushed != want.Flushed {
+			t.Fatalf("%+v, %v, by brute force %+v", got, err, want)
+		}
+	}
+}
+
+// randomInstance has checkpoints of 1 to 8 MiB and a cache for a few of them.
+func randomInstance(rng *rand.Rand, n int, overlap bool) *Instance {
+	pick := func(of ...float64) float64 { return of[rng.IntN(len(of))] }
+	in := &Instance{
+		Encoder: affine(int64(pick(5e3, 20e3, 95e3)), pick(50e9, 345e9, 1e12)), Link: Link{Rate: pick(25e9, 55e9), Fixed: int64(pick(0, 10e3))},
+		Cache: int64(pick(5, 12, 40) * (1 << 20)), Overlap: overlap, Slowdown: pick(1, 1.2, 2),
+	}
+	pace, ratio := pick(20e9, 60e9, 200e9, 1e12), pick(0.9, 1.1, 1.5, 4, 20)
+	for range n {
+		size := float64(1<<20) * pick(1, 2, 2, 3, 8)
+		in.Checkpoints = append(in.Checkpoints, Checkpoint{Size: int64(size), Encoded: int64(size / ratio * (0.9 + rng.Float64()/5)), Interval: int64(size / pace * 2e9 * rng.Float64())})
+	}
+	return in
+}

@@ -6,8 +6,12 @@ import (
 	"slices"
 )
 
-// Width is how many states Bounded keeps after each checkpoint, by default: so many between two runs, and as many again that accumulate.
-const Width = 16
+// The default number of states that Bounded keeps after a checkpoint, and as many again that accumulate: in all, total states, within limits.
+const (
+	leastWidth = 8
+	mostWidth  = 128
+	total      = 8000
+)
 
 // Result is the plan that a search has found.
 type Result struct {
@@ -18,31 +22,37 @@ type Result struct {
 	Visited int     // states that were reached, in all
 }
 
-// Exact returns an optimal plan for any number of checkpoints. Its cost depends on the number of states that no other state dominates: with dozens of
-// uneven checkpoints there can be very many.
-func Exact(in *Instance) (Result, error) {
+// Exact returns an optimal plan for any number of checkpoints. Its time and memory grow with the number of states that no other one dominates: a few
+// for even checkpoints or a small cache, but very many for dozens of uneven ones. After most states it gives up and returns the plan of Bounded, with
+// Optimal unset; below 1: it never gives up.
+func Exact(in *Instance, most int) (Result, error) {
+	bounded, err := Bounded(in, 0)
+	if err != nil || bounded.Optimal {
+		return bounded, err
+	}
 	r, err := in.rules()
 	if err != nil {
 		return Result{}, err
 	}
-	limit := newSearch(r, 4*Width, math.MaxInt64).run() // exact states that cannot beat it are left out
-	if limit.Optimal {
-		return limit, in.price(&limit)
-	}
-	p := newSearch(r, 0, limit.Outcome.Application)
+	p := newSearch(r, 0, bounded.Outcome.Application) // leaves out states that cannot be better
+	p.most = most
 	best := p.run()
+	if p.exhausted() {
+		return bounded, nil
+	}
 	return best, in.price(&best)
 }
 
-// Bounded returns a good plan in a time that is linear in the number of checkpoints. It keeps at most width states after each checkpoint, and as many
-// that accumulate; below 1: Width. The plan is never worse than the best one of Baselines.
+// Bounded returns a plan in a time that is linear in the number of checkpoints. It keeps at most width states after each checkpoint, as many again
+// that accumulate, and those that follow the best baselines; a width below 1 stands for 8 to 128, by the number of checkpoints. The plan is never
+// worse than the best one of Baselines. It is optimal, and Optimal says so, if width sufficed.
 func Bounded(in *Instance, width int) (Result, error) {
 	r, err := in.rules()
 	if err != nil {
 		return Result{}, err
 	}
 	if width < 1 {
-		width = Width
+		width = min(max(total/max(len(in.Checkpoints), 1), leastWidth), mostWidth)
 	}
 	p := newSearch(r, width, math.MaxInt64)
 	if err := p.follow(); err != nil {
@@ -68,6 +78,7 @@ type search struct {
 	width  int    // 0: no limit
 	limit  int64  // states whose bound is above it are left out
 	cut    bool   // a state was left out because of width
+	most   int    // states after which the search gives up; below 1: none
 
 	closed, open         []state
 	closedNext, openNext []state
@@ -96,6 +107,9 @@ func newSearch(r *rules, width int, limit int64) *search {
 func (p *search) run() Result {
 	for i := range p.Checkpoints {
 		p.expand(i)
+		if p.exhausted() {
+			return p.result
+		}
 		p.closed, p.closedNext = p.thin(p.closed[:0], p.closedNext, nil, i+1), p.closedNext[:0]
 		p.open, p.openNext = p.thin(p.open[:0], p.openNext, p.closed, i+1), p.openNext[:0]
 		p.advance(i)
@@ -109,6 +123,8 @@ func (p *search) run() Result {
 	p.result.Plan = p.plan(best.step)
 	return p.result
 }
+
+func (p *search) exhausted() bool { return p.most > 0 && p.result.Visited > p.most }
 
 // expand applies all decisions on checkpoint i to all states.
 func (p *search) expand(i int) {
