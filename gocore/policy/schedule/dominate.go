@@ -26,42 +26,33 @@ func (p *search) dominates(a, b *state) bool {
 	if a.members > 0 && b.members == 0 {
 		return false
 	}
-	if p.Overlap {
-		return p.fitsBeside(a, b)
-	}
-	return p.fits(a, b)
+	return p.chains.fits(a, b)
 }
 
-// fits compares the use of the cache where only transfers free it. It is enough to compare at b's clock and when room of b's becomes free: in
-// between, b's use is constant and a's does not grow.
-func (p *search) fits(a, b *state) bool {
-	c, v, w := p.chains, b.flushes, a.flushes
-	useB, useA := b.raw+c[v].total, a.raw+c[w].total
-	for ; c[v].end > b.time; v = c[v].before {
-		for c[w].end > c[v].end {
-			w = c[w].before
+// fits tells whether from b's clock on a never uses more of the cache than b, if no captures follow. It is enough to compare at b's clock and whenever
+// room of b's becomes free: in between, b's use is constant and a's does not grow. The walk goes from the newest entries to the oldest ones.
+func (c chains) fits(a, b *state) bool {
+	flushA, encodeA, flushB, encodeB := a.flushes, a.encodes, b.flushes, b.encodes
+	more := a.raw + c[flushA].total + c[encodeA].total - b.raw - c[flushB].total - c[encodeB].total // a's use less b's, before anything is free
+	for {
+		at := max(c[flushB].end, c[encodeB].end, b.time)
+		for c[flushA].end > at {
+			flushA = c[flushA].before
 		}
-		if useA-c[w].total > useB-c[v].total {
+		for c[encodeA].end > at {
+			encodeA = c[encodeA].before
+		}
+		if more > c[flushA].total+c[encodeA].total-c[flushB].total-c[encodeB].total {
 			return false
 		}
-		if v == w { // the older transfers are the same ones
+		if at == b.time || flushA == flushB && encodeA == encodeB { // the rest is common to both
 			return true
 		}
-	}
-	return useA-c[c.due(w, b.time)].total <= useB-c[v].total
-}
-
-// fitsBeside is fits where calls of the encoder free room too.
-func (p *search) fitsBeside(a, b *state) bool {
-	if p.used(a, b.time) > p.used(b, b.time) {
-		return false
-	}
-	for _, newest := range [2]int32{b.flushes, b.encodes} {
-		for v := newest; p.chains[v].end > b.time; v = p.chains[v].before {
-			if at := p.chains[v].end; p.used(a, at) > p.used(b, at) {
-				return false
-			}
+		if c[flushB].end == at {
+			flushB = c[flushB].before
+		}
+		if c[encodeB].end == at {
+			encodeB = c[encodeB].before
 		}
 	}
-	return true
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -83,5 +84,42 @@ func BenchmarkThousand(b *testing.B) {
 				b.ReportMetric(float64(states)/float64(b.N), "states/op")
 			})
 		}
+	}
+}
+
+// BenchmarkGrid compares Bounded with the best baseline over the grid, with 100 checkpoints as in the paper's synthetic benchmark. It reports the least,
+// the median and the greatest ratio of the times at which the application ends.
+func BenchmarkGrid(b *testing.B) {
+	for _, overlap := range []bool{false, true} {
+		b.Run(fmt.Sprintf("overlap %v", overlap), func(b *testing.B) {
+			var times []float64
+			optimal := 0
+			for range b.N {
+				times, optimal = times[:0], 0
+				rng := rand.New(rand.NewPCG(3, 4))
+				for _, c := range grid() {
+					in := c.instance(100, 0.1, rng)
+					in.Overlap, in.Slowdown = overlap, 1.3
+					r, err := Bounded(in, 0)
+					if err != nil {
+						b.Fatal(err)
+					}
+					_, base, err := BestBaseline(in)
+					if err != nil {
+						b.Fatal(err)
+					}
+					times = append(times, float64(base.Application)/float64(r.Outcome.Application))
+					if r.Optimal {
+						optimal++
+					}
+				}
+			}
+			slices.Sort(times)
+			b.ReportMetric(times[0], "least")
+			b.ReportMetric(times[len(times)/2], "median")
+			b.ReportMetric(times[len(times)*9/10], "p90")
+			b.ReportMetric(times[len(times)-1], "greatest")
+			b.ReportMetric(float64(optimal)/float64(len(times)), "optimal")
+		})
 	}
 }

@@ -6,12 +6,16 @@ import (
 	"slices"
 )
 
-// The default number of states that Bounded keeps after a checkpoint, and as many again that accumulate: in all, total states, within limits.
+// The default width is the root of effort by the number of checkpoints, within limits: the cost for each checkpoint grows with the square of the width.
 const (
 	leastWidth = 8
 	mostWidth  = 128
-	total      = 8000
+	effort     = 64000
 )
+
+func defaultWidth(n int) int {
+	return min(max(int(math.Sqrt(effort/float64(max(n, 1)))), leastWidth), mostWidth)
+}
 
 // Result is the plan that a search has found.
 type Result struct {
@@ -52,7 +56,7 @@ func Bounded(in *Instance, width int) (Result, error) {
 		return Result{}, err
 	}
 	if width < 1 {
-		width = min(max(total/max(len(in.Checkpoints), 1), leastWidth), mostWidth)
+		width = defaultWidth(len(in.Checkpoints))
 	}
 	p := newSearch(r, width, math.MaxInt64)
 	if err := p.follow(); err != nil {

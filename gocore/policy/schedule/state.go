@@ -101,8 +101,3 @@ func (p *search) decide(s state, d Decision) state {
 	s.decision = d
 	return s
 }
-
-// used is the occupied part of the cache at a time that is not before the state's own.
-func (p *search) used(s *state, at int64) int64 {
-	return s.raw + p.chains.left(s.flushes, at) + p.chains.left(s.encodes, at)
-}
