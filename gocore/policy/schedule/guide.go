@@ -13,7 +13,7 @@ type guide struct {
 	delay []float32
 }
 
-func newGuide(r *rules) *guide {
+func newGuide(r *rules, part int64) *guide {
 	n, most := len(r.Checkpoints), 0.0
 	carry := 1e9 / r.Link.Rate
 	for i := range r.Checkpoints {
@@ -25,7 +25,7 @@ func newGuide(r *rules) *guide {
 		c := &r.Checkpoints[i]
 		whole, encoded := float64(r.transfer(c.Size)), float64(r.transfer(c.Encoded))
 		raw := float64(c.Size) * carry
-		price, run := r.inRun(c, n-i)
+		price, run := r.inRun(c, n-i, part)
 		hold := float64(min(r.hold(c.Size, c.Encoded), math.MaxInt64/2)) * carry
 		encoded -= float64(r.Link.Fixed) * (1 - 1/float64(run))
 		for k := range levels {
@@ -49,11 +49,11 @@ func newGuide(r *rules) *guide {
 	return g
 }
 
-// inRun is what encoding costs for each checkpoint of a long run: an eighth of the cache, at most those that are left.
-func (r *rules) inRun(c *Checkpoint, left int) (price float64, run int64) {
+// inRun is what encoding costs for each checkpoint of a long run: a part of the cache, at most those that are left.
+func (r *rules) inRun(c *Checkpoint, left int, part int64) (price float64, run int64) {
 	run = 1
 	if c.Size > 0 {
-		run = max(min(int64(left), r.Cache/8/c.Size), 1)
+		run = max(min(int64(left), r.Cache/part/c.Size), 1)
 	}
 	return float64(r.encodeTime(run*c.Size)) / float64(run), run
 }

@@ -73,7 +73,7 @@ func TestBoundedLoss(t *testing.T) {
 			losses[width] = append(losses[width], float64(bounded.Outcome.Application)/float64(exact.Outcome.Application)-1)
 		}
 	}
-	for width, limit := range map[int]struct{ mean, most float64 }{0: {0.0005, 0.005}, leastWidth: {0.0005, 0.01}} {
+	for width, limit := range map[int]struct{ mean, most float64 }{0: {0.0001, 0.005}, leastWidth: {0.0005, 0.025}} {
 		list, sum := losses[width], 0.0
 		for _, loss := range list {
 			sum += loss
