@@ -13,7 +13,7 @@ type entry struct {
 // one of every chain.
 type chains []entry
 
-func newChains() chains { return append(make(chains, 0, 1024), entry{end: -1}) }
+func newChains(capacity int) chains { return append(make(chains, 0, capacity), entry{end: -1}) }
 
 // add puts an entry behind another one and returns its index.
 func (c *chains) add(before int32, end, bytes int64) int32 {

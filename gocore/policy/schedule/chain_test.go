@@ -9,7 +9,7 @@ import (
 // The searches by jumps find what walks from entry to entry find, on trees of chains.
 func TestChains(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := newChains()
+		c := newChains(64)
 		n := rapid.IntRange(1, 200).Draw(t, "entries")
 		for range n {
 			before := int32(len(c) - 1)

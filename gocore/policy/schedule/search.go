@@ -111,7 +111,8 @@ type ranked struct {
 }
 
 func newSearch(r *rules, width int, part, limit int64) *search {
-	p := &search{rules: r, chains: newChains(), steps: make([]step, 1, 1024), width: width, limit: limit}
+	entries := 16 + 3*min(max(width, leastWidth), 16)*len(r.Checkpoints)
+	p := &search{rules: r, chains: newChains(entries), steps: make([]step, 1, entries), width: width, limit: limit}
 	if width > 0 {
 		p.guide = newGuide(r, part)
 	} else {
