@@ -46,6 +46,9 @@ var layers = []struct {
 	{"inspect", []string{"tier/disk/", "base/", "model"}},
 	{"doctor", []string{"device/", "base/"}},
 	{"cabi", []string{"store", "operation", "config", "inspect", "doctor", "tier/", "transfer/", "policy/", "device/", "base/", "model"}},
+	{"reduction/digest", nil},
+	{"reduction/dedup", []string{"reduction/"}},
+	{"reduction/", []string{"reduction/digest"}},
 	{"lint", nil},
 }
 

@@ -1,0 +1,168 @@
+package dedup
+
+import (
+	"slices"
+
+	"velocpy/gocore/reduction/difference"
+	"velocpy/gocore/reduction/digest"
+	"velocpy/gocore/reduction/record"
+)
+
+// label makes first occurrences and shifted duplicates of the stored leaves, in the order of positions, and gathers the former.
+func (w *work) label() error {
+	leaves := 0
+	for i := range w.parts {
+		leaves += len(w.parts[i].stored)
+	}
+	if w.lineage.options.Method == difference.Tree {
+		leaves *= 2
+	}
+	w.local = record.New(record.Memory(leaves))
+	w.room = w.lineage.record.Cap()
+	if w.record == w.lineage.record {
+		w.room -= w.record.Len()
+	}
+	for i := range w.parts {
+		p := &w.parts[i]
+		p.firsts, p.shifts = p.firsts[:0], p.shifts[:0]
+		for _, leaf := range p.stored {
+			if err := w.labelLeaf(p, leaf); err != nil {
+				return err
+			}
+		}
+		if w.lineage.options.Method != difference.Tree {
+			w.offerLeaves(p)
+		}
+	}
+	return nil
+}
+
+func (w *work) labelLeaf(p *part, leaf int) error {
+	now, d := p.node(0, leaf), p.tree.Level(0)[leaf]
+	place, ok, err := w.find(d, now)
+	if err != nil {
+		return err
+	}
+	if ok {
+		p.shifts = append(p.shifts, shift{leaf, place})
+		return nil
+	}
+	offset := uint64(len(w.data))
+	w.data = append(w.data, now...)
+	unique := w.local.Insert(d, w.place(offset, len(now))) == record.Added
+	p.firsts = append(p.firsts, first{leaf, offset, unique})
+	return nil
+}
+
+// find returns a place that has these bytes: the record's, else one of this checkpoint.
+func (w *work) find(d digest.Digest, now []byte) (record.Place, bool, error) {
+	for _, r := range []*record.Record{w.record, w.local} {
+		place, ok := r.Find(d, uint64(len(now)))
+		if !ok {
+			continue
+		}
+		if same, err := w.same(place, now); same || err != nil {
+			return place, same, err
+		}
+	}
+	return record.Place{}, false, nil
+}
+
+func (w *work) place(offset uint64, n int) record.Place {
+	return record.Place{Checkpoint: w.checkpoint, Offset: offset, Bytes: uint64(n)}
+}
+
+// offer notes a digest for the record, if the record lacks it and has room left.
+func (w *work) offer(d digest.Digest, place record.Place) {
+	if len(w.offers) < w.room && !w.record.Has(d) {
+		w.offers = append(w.offers, offer{d, place})
+	}
+}
+
+// offerLeaves offers the first occurrences among the leaves of a part.
+func (w *work) offerLeaves(p *part) {
+	for _, f := range p.firsts {
+		if f.unique {
+			w.offer(p.tree.Level(0)[f.index], w.place(f.offset, len(p.node(0, f.index))))
+		}
+	}
+}
+
+// listLeaves makes one entry per leaf.
+func (w *work) listLeaves() {
+	for i := range w.parts {
+		p := &w.parts[i]
+		for _, f := range p.firsts {
+			w.firsts = append(w.firsts, difference.Entry{Position: p.position + uint64(f.index)})
+		}
+		for _, s := range p.shifts {
+			w.addShift(p, 0, s, 0)
+		}
+	}
+}
+
+// addShift adds the entry of a node.
+func (w *work) addShift(p *part, level int, s shift, extent uint32) {
+	w.shifted = append(w.shifted, difference.Shift{
+		Entry:      difference.Entry{Position: p.position + uint64(s.index)<<level, Extent: extent},
+		Checkpoint: s.place.Checkpoint, Offset: s.place.Offset,
+	})
+}
+
+// joinRuns makes one entry per run of neighbouring first occurrences, and per run of neighbouring shifted duplicates with neighbouring sources.
+func (w *work) joinRuns() {
+	for i := range w.parts {
+		p := &w.parts[i]
+		next := -1
+		for _, f := range p.firsts {
+			if last := len(w.firsts) - 1; f.index == next && w.firsts[last].Extent < difference.MaxRun {
+				w.firsts[last].Extent++
+			} else {
+				w.firsts = append(w.firsts, difference.Entry{Position: p.position + uint64(f.index), Extent: 1})
+			}
+			next = f.index + 1
+		}
+		next = -1
+		after := record.Place{}
+		for _, s := range p.shifts {
+			last := len(w.shifted) - 1
+			if s.index == next && s.place.Checkpoint == after.Checkpoint && s.place.Offset == after.Offset && w.shifted[last].Extent < difference.MaxRun {
+				w.shifted[last].Extent++
+			} else {
+				w.addShift(p, 0, s, 1)
+			}
+			next, after = s.index+1, s.place
+			after.Offset += s.place.Bytes
+		}
+	}
+}
+
+// gatherAll is the method Full.
+func (w *work) gatherAll() {
+	total := 0
+	for i := range w.parts {
+		total += len(w.parts[i].bytes)
+	}
+	w.data = make([]byte, 0, total)
+	for i := range w.parts {
+		w.data = append(w.data, w.parts[i].bytes...)
+	}
+}
+
+// markBits is the method Basic.
+func (w *work) markBits() {
+	chunks := uint64(0)
+	for i := range w.parts {
+		chunks += uint64(w.parts[i].leaves)
+	}
+	w.changed = make([]byte, (chunks+7)/8)
+	for i := range w.parts {
+		p := &w.parts[i]
+		w.data = slices.Grow(w.data, len(p.stored)*p.chunk)
+		for _, leaf := range p.stored {
+			position := p.position + uint64(leaf)
+			w.changed[position/8] |= 1 << (position % 8)
+			w.data = append(w.data, p.node(0, leaf)...)
+		}
+	}
+}
