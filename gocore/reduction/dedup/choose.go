@@ -52,10 +52,13 @@ func (w *work) verifyFixed(p *part, from, to int) error {
 
 // verifyRun compares a run of unchanged leaves with its source.
 func (w *work) verifyRun(p *part, r difference.Run, n uint64) error {
-	step := uint64(blockBytes) // a multiple of every chunk length
+	step, ahead := uint64(blockBytes), uint64(1) // a multiple of every chunk length
+	if r.Period > 0 {
+		step, ahead = uint64(r.Period), 0
+	}
 	for at := r.At; at < r.At+n; at += step {
 		now := p.bytes[at:min(at+step, r.At+n)]
-		then, err := w.read(r.Checkpoint, r.Offset+(at-r.At), len(now))
+		then, err := w.read(r.Checkpoint, r.Offset+ahead*(at-r.At), len(now))
 		if err != nil {
 			return err
 		}

@@ -109,34 +109,6 @@ func (w *work) addShift(p *part, level int, s shift, extent uint32) {
 	})
 }
 
-// joinRuns makes one entry per run of neighbouring first occurrences, and per run of neighbouring shifted duplicates with neighbouring sources.
-func (w *work) joinRuns() {
-	for i := range w.parts {
-		p := &w.parts[i]
-		next := -1
-		for _, f := range p.firsts {
-			if last := len(w.firsts) - 1; f.index == next && w.firsts[last].Extent < difference.MaxRun {
-				w.firsts[last].Extent++
-			} else {
-				w.firsts = append(w.firsts, difference.Entry{Position: p.position + uint64(f.index), Extent: 1})
-			}
-			next = f.index + 1
-		}
-		next = -1
-		after := record.Place{}
-		for _, s := range p.shifts {
-			last := len(w.shifted) - 1
-			if s.index == next && s.place.Checkpoint == after.Checkpoint && s.place.Offset == after.Offset && w.shifted[last].Extent < difference.MaxRun {
-				w.shifted[last].Extent++
-			} else {
-				w.addShift(p, 0, s, 1)
-			}
-			next, after = s.index+1, s.place
-			after.Offset += s.place.Bytes
-		}
-	}
-}
-
 // gatherAll is the method Full.
 func (w *work) gatherAll() {
 	total := 0

@@ -20,7 +20,8 @@ const (
 	flagBase    = 1
 
 	extentBits = 24 // of an entry; the position has the other 40
-	offsetBits = 48 // of a source; the index of the reference has 15, bit 63 is 0
+	offsetBits = 48 // of a source; the index of the reference has 15
+	repeatBit  = 1 << 15
 )
 
 func padded(n uint64) uint64 { return (n + 7) &^ 7 }
@@ -54,16 +55,19 @@ func (d *Difference) Append(to []byte) ([]byte, error) {
 	}
 	for i := range d.Shifted {
 		s := &d.Shifted[i]
-		index := 0 // this checkpoint
+		index := uint64(0) // this checkpoint
 		if s.Checkpoint != d.Checkpoint {
 			at, ok := slices.BinarySearch(d.References, s.Checkpoint)
 			if !ok {
 				return to[:start], fmt.Errorf("%w: a source in checkpoint %d, which is no reference", ErrFormat, s.Checkpoint)
 			}
-			index = at + 1
+			index = uint64(at + 1)
+		}
+		if s.Repeat {
+			index |= repeatBit
 		}
 		to = binary.LittleEndian.AppendUint64(to, s.Position<<extentBits|uint64(s.Extent))
-		to = binary.LittleEndian.AppendUint64(to, uint64(index)<<offsetBits|s.Offset)
+		to = binary.LittleEndian.AppendUint64(to, index<<offsetBits|s.Offset)
 	}
 	to = binary.LittleEndian.AppendUint64(to, xxh3.Hash(to[start:]))
 	return append(to, d.Data...), nil

@@ -86,6 +86,7 @@ type Shift struct {
 	Entry
 	Checkpoint uint32
 	Offset     uint64 // in the checkpoint's first occurrences
+	Repeat     bool   // Runs only: the source is one chunk, and each of the entry's chunks equals it; all are full, and there are two or more
 }
 
 // Difference is the difference of one checkpoint. Chunks that no entry covers are fixed duplicates: they equal the same bytes of the same region of Base.

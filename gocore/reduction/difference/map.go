@@ -11,6 +11,7 @@ type Run struct {
 	At         uint64
 	Offset     uint64 // in the first occurrences of Checkpoint
 	Checkpoint uint32
+	Period     uint32 // bytes of a source that repeats; 0: it does not
 }
 
 // Void stands in a run for a checkpoint whose first occurrences are gone.
@@ -20,7 +21,7 @@ const Void = 1<<32 - 1
 type Located struct {
 	Name string
 	Size uint64
-	Runs []Run // ascending from 0 on; none if the region is empty; neighbours could not be one run
+	Runs []Run // ascending from 0 on; none if the region is empty
 }
 
 // Map is the resolved form of a checkpoint: where each byte was first stored. It needs no other map, so a restore reads each run at once, however long the
@@ -61,15 +62,15 @@ func (d *Difference) Locate(base *Map) (*Map, error) {
 	err := d.walk(uint64(len(d.Data)), func(p piece) error {
 		to := &m.Regions[p.region]
 		if p.label != fixed {
-			to.add(Run{At: p.at, Offset: p.offset, Checkpoint: p.checkpoint})
+			to.add(Run{At: p.at, Offset: p.offset, Checkpoint: p.checkpoint, Period: uint32(p.period)}, p.bytes, d.Chunk)
 			return nil
 		}
 		from := sources[p.region]
 		if from == nil || from.Size < p.at+p.bytes {
 			return fmt.Errorf("%w: region %q of checkpoint %d lacks its bytes up to %d", ErrBase, to.Name, d.Base, p.at+p.bytes)
 		}
-		from.Each(p.at, p.at+p.bytes, func(run Run, _ uint64) bool {
-			to.add(run)
+		from.Each(p.at, p.at+p.bytes, func(run Run, n uint64) bool {
+			to.add(run, n, d.Chunk)
 			return true
 		})
 		return nil
@@ -80,15 +81,34 @@ func (d *Difference) Locate(base *Map) (*Map, error) {
 	return m, nil
 }
 
-// add appends a run, or lengthens the last one.
-func (l *Located) add(r Run) {
-	if n := len(l.Runs); n > 0 {
-		last := l.Runs[n-1]
-		if last.Checkpoint == r.Checkpoint && (last.Checkpoint == Void || last.Offset+(r.At-last.At) == r.Offset) {
-			return
-		}
+// add appends a run of n bytes, or lengthens the last one. Chunks that follow each other and have one source become a run that repeats it: a region of
+// equal chunks has one or two runs.
+func (l *Located) add(r Run, n uint64, chunk int) {
+	if uint64(r.Period) >= n {
+		r.Period = 0
 	}
-	l.Runs = append(l.Runs, r)
+	if len(l.Runs) == 0 || !l.Runs[len(l.Runs)-1].extend(r, n, uint64(chunk)) {
+		l.Runs = append(l.Runs, r)
+	}
+}
+
+// extend makes a run include the next one, of n bytes, if one run can stand for both.
+func (last *Run) extend(r Run, n, chunk uint64) bool {
+	before := r.At - last.At
+	switch {
+	case last.Checkpoint != r.Checkpoint:
+		return false
+	case r.Checkpoint == Void, last.Period == 0 && r.Period == 0 && last.Offset+before == r.Offset:
+		return true
+	case last.Offset != r.Offset:
+		return false
+	}
+	alone := before == chunk && last.Period == 0 || last.Period > 0
+	if alone && (n == chunk && r.Period == 0 || r.Period > 0) {
+		last.Period = uint32(chunk)
+		return true
+	}
+	return false
 }
 
 // Find returns a region by name, or nil.
@@ -102,27 +122,42 @@ func (m *Map) Find(name string) *Located {
 	return nil
 }
 
-// Each visits the runs between two offsets, cut to them, with the length of each, until visit returns false.
+// Each visits the runs between two offsets, cut to them, with the length of each, until visit returns false. Where the cut is inside a period, its rest is
+// visited by itself.
 func (l *Located) Each(from, to uint64, visit func(r Run, bytes uint64) bool) {
 	if from >= to {
 		return
 	}
 	i := sort.Search(len(l.Runs), func(i int) bool { return l.Runs[i].At > from }) - 1
-	for ; from < to; i++ {
+	for from < to {
 		r, end := l.Runs[i], l.Size
 		if i+1 < len(l.Runs) {
 			end = l.Runs[i+1].At
 		}
-		end = min(end, to)
-		if r.Checkpoint != Void {
-			r.Offset += from - r.At
-		}
-		r.At = from
+		r, end = r.cut(from, min(end, to))
 		if !visit(r, end-from) {
 			return
 		}
-		from = end
+		if from = end; i+1 < len(l.Runs) && l.Runs[i+1].At == end {
+			i++
+		}
 	}
+}
+
+// cut returns the part of a run between two offsets, or the beginning of it, and the part's end.
+func (r Run) cut(from, to uint64) (Run, uint64) {
+	skip := from - r.At
+	r.At = from
+	switch period := uint64(r.Period); {
+	case r.Checkpoint == Void:
+	case period == 0:
+		r.Offset += skip
+	case skip%period != 0:
+		r.Offset += skip % period
+		r.Period = 0
+		to = min(to, from+period-skip%period)
+	}
+	return r, to
 }
 
 // References returns the other checkpoints whose first occurrences the map names, ascending. These must be kept as long as the checkpoint.
@@ -150,14 +185,11 @@ func (m *Map) Without(checkpoint uint32) *Map {
 	}
 	without := &Map{Checkpoint: m.Checkpoint, Regions: slices.Clone(m.Regions), index: m.index}
 	for i := range without.Regions {
-		l := &without.Regions[i]
-		runs := l.Runs
-		l.Runs = nil
-		for _, r := range runs {
-			if r.Checkpoint == checkpoint {
-				r.Checkpoint, r.Offset = Void, 0
+		without.Regions[i].Runs = slices.Clone(without.Regions[i].Runs)
+		for j := range without.Regions[i].Runs {
+			if r := &without.Regions[i].Runs[j]; r.Checkpoint == checkpoint {
+				*r = Run{At: r.At, Checkpoint: Void}
 			}
-			l.add(r)
 		}
 	}
 	return without

@@ -187,8 +187,8 @@ func (d *Difference) parseShifted(p []byte, n uint64) ([]Shift, error) {
 	for i := range list {
 		row := p[i*shiftBytes:]
 		v := binary.LittleEndian.Uint64(row[8:])
-		list[i] = Shift{Entry: parseEntry(row), Checkpoint: d.Checkpoint, Offset: v & MaxBytes}
-		if index := v >> offsetBits; index > uint64(len(d.References)) {
+		list[i] = Shift{Entry: parseEntry(row), Checkpoint: d.Checkpoint, Offset: v & MaxBytes, Repeat: v>>63 == 1}
+		if index := v >> offsetBits &^ repeatBit; index > uint64(len(d.References)) {
 			return nil, fmt.Errorf("%w: a source in reference number %d", ErrFormat, index)
 		} else if index > 0 {
 			list[i].Checkpoint = d.References[index-1]

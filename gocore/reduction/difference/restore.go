@@ -9,7 +9,7 @@ import (
 // Reader fills p with first occurrences of a checkpoint, from an offset on. In the serialised difference they begin at MetadataBytes.
 type Reader func(checkpoint uint32, offset uint64, p []byte) error
 
-// Restore fills dst with a region's bytes, of which it reads each once: region is its index, dst has its size, and m is the difference's own map. It then
+// Restore fills dst with a region's bytes, of which it reads each at most once: region is its index, dst has its size, and m is the difference's own map. It then
 // verifies the region's checksum, and fails with ErrChecksum if a duplicate was none or a read gave wrong bytes. After an error dst has no meaning.
 func (d *Difference) Restore(m *Map, region int, dst []byte, read Reader) error {
 	r := &d.Regions[region]
@@ -25,7 +25,7 @@ func (d *Difference) Restore(m *Map, region int, dst []byte, read Reader) error 
 	return nil
 }
 
-// Read fills dst with the region's bytes from an offset on, without a check. It reads each run with one call.
+// Read fills dst with the region's bytes from an offset on, without a check. It reads each run with one call, and a source that repeats once.
 func (l *Located) Read(from uint64, dst []byte, read Reader) error {
 	if from > l.Size || uint64(len(dst)) > l.Size-from {
 		return fmt.Errorf("%w: a range behind the region's end", ErrBase)
@@ -37,8 +37,15 @@ func (l *Located) Read(from uint64, dst []byte, read Reader) error {
 			return false
 		}
 		part := dst[r.At-from:][:n]
-		if err = read(r.Checkpoint, r.Offset, part); err != nil {
+		source := part
+		if r.Period > 0 {
+			source = part[:min(n, uint64(r.Period))]
+		}
+		if err = read(r.Checkpoint, r.Offset, source); err != nil {
 			err = fmt.Errorf("%w: checkpoint %d, offset %d: %w", ErrRead, r.Checkpoint, r.Offset, err)
+		}
+		for done := len(source); done < len(part); done *= 2 {
+			copy(part[done:], part[:done])
 		}
 		return err == nil
 	})

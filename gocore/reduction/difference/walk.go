@@ -15,6 +15,7 @@ const (
 type piece struct {
 	region     int
 	at, bytes  uint64
+	period     uint64 // bytes of the source, if it repeats; else 0
 	label      label
 	checkpoint uint32
 	offset     uint64
@@ -32,6 +33,7 @@ type walk struct {
 	used      uint64 // bytes of first occurrences so far
 	nextFirst int
 	nextShift int
+	period    uint64 // of the piece to emit
 	anyFixed  bool
 }
 
@@ -103,7 +105,15 @@ func (w *walk) step(start, f, s, n uint64) error {
 		return err
 	}
 	w.nextShift++
-	return w.emit(count, shifted, shift.Checkpoint, shift.Offset)
+	if shift.Repeat {
+		if w.d.Method != Runs || count < 2 || (w.at+count)*uint64(w.d.Chunk) > w.d.Regions[w.region].Size {
+			return fmt.Errorf("%w: the entry at position %d cannot repeat its source", ErrFormat, start)
+		}
+		w.period = uint64(w.d.Chunk)
+	}
+	err = w.emit(count, shifted, shift.Checkpoint, shift.Offset)
+	w.period = 0
+	return err
 }
 
 // count returns how many chunks an entry at the present chunk covers.
@@ -147,7 +157,7 @@ func (w *walk) emit(count uint64, kind label, checkpoint uint32, offset uint64) 
 		return nil
 	}
 	chunk, size := uint64(w.d.Chunk), w.d.Regions[w.region].Size
-	p := piece{region: w.region, at: w.at * chunk, label: kind, checkpoint: checkpoint, offset: offset}
+	p := piece{region: w.region, at: w.at * chunk, period: w.period, label: kind, checkpoint: checkpoint, offset: offset}
 	p.bytes = min((w.at+count)*chunk, size) - p.at
 	switch kind {
 	case fixed:
@@ -161,7 +171,11 @@ func (w *walk) emit(count uint64, kind label, checkpoint uint32, offset uint64) 
 		if p.checkpoint > w.d.Checkpoint {
 			return fmt.Errorf("%w: the source at position %d is a later checkpoint", ErrFormat, w.base+w.at)
 		}
-		if p.checkpoint == w.d.Checkpoint && (p.offset > w.data || p.bytes > w.data-p.offset) || p.offset > MaxBytes {
+		length := p.bytes
+		if p.period > 0 {
+			length = p.period
+		}
+		if p.checkpoint == w.d.Checkpoint && (p.offset > w.data || length > w.data-p.offset) || p.offset > MaxBytes {
 			return fmt.Errorf("%w: the source at position %d ends behind the first occurrences", ErrFormat, w.base+w.at)
 		}
 	}
