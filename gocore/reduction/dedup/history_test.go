@@ -99,6 +99,9 @@ func (h *history) add(number uint32, regions []Region) *difference.Difference {
 	if err != nil || !reflect.DeepEqual(resolved.Regions, m.Regions) {
 		h.t.Fatalf("checkpoint %d: resolved to %v, not %v: %v", number, resolved, m, err)
 	}
+	if read, err := difference.ParseMap(m.Append(nil)); err != nil || !reflect.DeepEqual(read, m) {
+		h.t.Fatalf("checkpoint %d: the serialised map %v, want %v: %v", number, read, m, err)
+	}
 	for _, c := range parsed.References {
 		if h.objects[c] == nil {
 			h.t.Fatalf("checkpoint %d refers to %d, which is removed", number, c)
