@@ -79,8 +79,8 @@ func TestMetadata(t *testing.T) {
 		tree, treeBytes := count(difference.Tree, all)
 		runs, runsBytes := count(difference.Runs, all)
 		t.Logf("%-10s entries: list %6d tree %6d runs %6d; metadata: list %8d tree %8d runs %8d", name, list, tree, runs, listBytes, treeBytes, runsBytes)
-		if tree > list || runs > list {
-			t.Errorf("%s: more entries than chunks", name)
+		if runs > tree || tree > list {
+			t.Errorf("%s: %d runs, %d subtrees, %d chunks", name, runs, tree, list)
 		}
 	}
 }

@@ -166,13 +166,14 @@ func places(m *difference.Map, chunk int) []string {
 	return list
 }
 
-// The form of the metadata changes no byte of the first occurrences, and no place of a byte.
+// The form of the metadata changes no byte of the first occurrences, and no place of a byte. With room in the record, runs are never more than subtrees: the
+// record has the leaves of each subtree that it has, at neighbouring places.
 func TestMethodsAgree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := drawOptions(t)
 		o.Record, o.MaxAge, o.MaxReferences = record.Memory(100000), 0, 0
 		var all []*history
-		for _, m := range []difference.Method{difference.List, difference.Runs, difference.Runs} {
+		for _, m := range []difference.Method{difference.List, difference.Runs, difference.Runs, difference.Tree} {
 			o.Method = m
 			all = append(all, newHistory(t, o, false))
 			o.Blocks = !o.Blocks
@@ -180,15 +181,24 @@ func TestMethodsAgree(t *testing.T) {
 		var regions []Region
 		for number := uint32(1); number <= 8; number++ {
 			regions = edit(t, all[0], regions, o.Chunk)
-			list, runs, same := all[0].add(number, regions), all[1].add(number, regions), all[2].add(number, regions)
-			if string(list.Data) != string(runs.Data) || !reflect.DeepEqual(places(all[0].maps[number], o.Chunk), places(all[1].maps[number], o.Chunk)) {
-				t.Fatalf("checkpoint %d: runs\n%v, list\n%v", number, all[1].maps[number], all[0].maps[number])
+			list, runs, same, tree := all[0].add(number, regions), all[1].add(number, regions), all[2].add(number, regions), all[3].add(number, regions)
+			want := places(all[0].maps[number], o.Chunk)
+			for _, h := range all[1:] {
+				if got := places(h.maps[number], o.Chunk); !reflect.DeepEqual(got, want) {
+					t.Fatalf("checkpoint %d: places\n%v, list's\n%v", number, got, want)
+				}
+			}
+			if string(list.Data) != string(runs.Data) || string(list.Data) != string(tree.Data) {
+				t.Fatalf("checkpoint %d: first occurrences differ", number)
 			}
 			if string(all[1].objects[number]) != string(all[2].objects[number]) {
 				t.Fatalf("checkpoint %d: digests of blocks change the difference: %v %v", number, runs, same)
 			}
-			if len(runs.First) > len(list.First) || len(runs.Shifted) > len(list.Shifted) {
-				t.Fatalf("checkpoint %d: runs have more entries than chunks", number)
+			if len(runs.First) > len(tree.First) || len(tree.First) > len(list.First) {
+				t.Fatalf("checkpoint %d: first occurrences: %d runs, %d subtrees, %d chunks", number, len(runs.First), len(tree.First), len(list.First))
+			}
+			if len(runs.Shifted) > len(tree.Shifted) || len(tree.Shifted) > len(list.Shifted) {
+				t.Fatalf("checkpoint %d: shifted: %d runs, %d subtrees, %d chunks", number, len(runs.Shifted), len(tree.Shifted), len(list.Shifted))
 			}
 		}
 	})

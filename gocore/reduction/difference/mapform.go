@@ -97,7 +97,7 @@ func (m *Map) parseRegion(i int, row, text, runs []byte) ([]byte, []byte, error)
 	for j, r := range l.Runs {
 		first := j == 0 && r.At != 0
 		order := j > 0 && r.At <= l.Runs[j-1].At
-		if first || order || r.At >= size || r.Offset > MaxBytes || r.Checkpoint > m.Checkpoint && r.Checkpoint != Void || r.Period > MaxChunk {
+		if first || order || r.At >= size || r.Offset > MaxBytes || r.Checkpoint > m.Checkpoint && r.Checkpoint != Void || r.Period != 0 && !ValidChunk(int(r.Period)) {
 			return nil, nil, fmt.Errorf("%w: run %d of region %q", ErrFormat, j, l.Name)
 		}
 	}
