@@ -1,8 +1,6 @@
 package dedup
 
 import (
-	"slices"
-
 	"velocpy/gocore/reduction/difference"
 	"velocpy/gocore/reduction/digest"
 	"velocpy/gocore/reduction/record"
@@ -17,6 +15,7 @@ func (w *work) label() error {
 	if w.lineage.options.Method == difference.Tree {
 		leaves *= 2
 	}
+	w.data = make([]byte, 0, w.stored())
 	w.local = record.New(record.Memory(leaves))
 	w.room = w.lineage.record.Cap()
 	if w.record == w.lineage.record {
@@ -35,6 +34,16 @@ func (w *work) label() error {
 		}
 	}
 	return nil
+}
+
+// stored returns the bytes of the leaves that are no fixed duplicates.
+func (w *work) stored() int {
+	total := 0
+	for i := range w.parts {
+		p := &w.parts[i]
+		total += min(len(p.stored)*p.chunk, len(p.bytes))
+	}
+	return total
 }
 
 func (w *work) labelLeaf(p *part, leaf int) error {
@@ -56,7 +65,7 @@ func (w *work) labelLeaf(p *part, leaf int) error {
 
 // find returns a place that has these bytes: the record's, else one of this checkpoint.
 func (w *work) find(d digest.Digest, now []byte) (record.Place, bool, error) {
-	for _, r := range []*record.Record{w.record, w.local} {
+	for _, r := range [...]*record.Record{w.record, w.local} {
 		place, ok := r.Find(d, uint64(len(now)))
 		if !ok {
 			continue
@@ -128,9 +137,9 @@ func (w *work) markBits() {
 		chunks += uint64(w.parts[i].leaves)
 	}
 	w.changed = make([]byte, (chunks+7)/8)
+	w.data = make([]byte, 0, w.stored())
 	for i := range w.parts {
 		p := &w.parts[i]
-		w.data = slices.Grow(w.data, len(p.stored)*p.chunk)
 		for _, leaf := range p.stored {
 			position := p.position + uint64(leaf)
 			w.changed[position/8] |= 1 << (position % 8)

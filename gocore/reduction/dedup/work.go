@@ -1,6 +1,8 @@
 package dedup
 
 import (
+	"bytes"
+
 	"velocpy/gocore/reduction/difference"
 	"velocpy/gocore/reduction/digest"
 	"velocpy/gocore/reduction/record"
@@ -115,6 +117,9 @@ func (w *work) difference() (*difference.Difference, *difference.Map, error) {
 	if err := w.describe(); err != nil {
 		return nil, nil, err
 	}
+	if len(w.data) < cap(w.data)/2 {
+		w.data = bytes.Clone(w.data) // most of the memory is unused
+	}
 	d.Data, d.First, d.Shifted, d.Changed = w.data, w.firsts, w.shifted, w.changed
 	m, err := d.Locate(w.base)
 	if err != nil {
@@ -155,7 +160,7 @@ func (w *work) commit(m *difference.Map) {
 		l.record.Clear()
 	}
 	for _, o := range w.offers {
-		l.record.Insert(o.digest, o.place)
+		l.record.InsertNew(o.digest, o.place)
 	}
 	l.regions = make(map[string]*version, len(w.parts))
 	for i := range w.parts {

@@ -1,13 +1,14 @@
 // Package record holds the digests of the bytes that a lineage's checkpoints have stored, with the place of each (Tan et al., ICPP'23, section 2.1: the
 // historical record of unique hashes).
 //
-// It is a hash table of fixed capacity with open addressing, in buckets of 8 slots. A slot is a digest of 16 bytes and a place of 16 bytes. The table
+// It is a hash table of fixed capacity with open addressing, in buckets of 8 slots. A slot is a digest of 16 bytes and a place of 16 bytes; a bucket has 8 bytes more. The table
 // compares whole digests. Which digests it holds depends on the order of the calls alone, not on the slots they got: a GPU may fill the slots in any order
 // once it has chosen the digests to insert.
 package record
 
 import (
 	"math/bits"
+	"unsafe"
 
 	"velocpy/gocore/reduction/digest"
 )
@@ -25,46 +26,45 @@ const (
 	MaxBytes      = 1<<48 - 1
 )
 
-const (
-	slots = 8
-	// bucketBytes counts 8 slots and the bucket's counter of overflows.
-	bucketBytes = slots*32 + 4
-)
+const slots = 8
+
+// bucket is the unit of the table. Its digests come first, so that a search that ends in them reads two cache lines.
+type bucket struct {
+	keys   [slots]digest.Digest
+	places [slots]packed
+	// passed counts the entries that found the bucket full and went on to a later one: where it is 0 a search ends. Removing an entry takes its counts
+	// back, so that the table needs no tombstones and never degrades.
+	passed uint32
+	used   uint8 // bit i is set if slot i has an entry
+}
+
+const bucketBytes = int64(unsafe.Sizeof(bucket{}))
 
 // Record is the table. It is for one goroutine at a time.
 type Record struct {
-	keys   []digest.Digest
-	places []packed
-	// passed counts, per bucket, the entries that found it full and went on to a later one: where it is 0 a search ends. Removing an entry takes its
-	// counts back, so that the table needs no tombstones and never degrades.
-	passed   []uint32
-	buckets  uint64
+	buckets  []bucket
 	length   int
 	capacity int
-	held     map[uint32]int // entries per checkpoint
+	held     map[uint32]*int // entries per checkpoint
+	last     uint32          // checkpoint of the last insertion
+	lastHeld *int
 }
 
-// packed is a Place in two words: offset and the length's low 16 bits; the length's high 32 bits and the checkpoint's number + 1. A low half of 0 in the
-// second word marks an empty slot.
+// packed is a Place in two words: offset and the length's low 16 bits; the length's high 32 bits and the checkpoint.
 type packed struct{ a, b uint64 }
 
 func pack(p Place) packed {
-	return packed{p.Offset | p.Bytes<<48, p.Bytes>>16<<32 | uint64(p.Checkpoint+1)}
+	return packed{p.Offset | p.Bytes<<48, p.Bytes>>16<<32 | uint64(p.Checkpoint)}
 }
 
-func (p packed) empty() bool { return uint32(p.b) == 0 }
-
 func (p packed) place() Place {
-	return Place{Checkpoint: uint32(p.b) - 1, Offset: p.a & MaxBytes, Bytes: p.a>>48 | p.b>>32<<16}
+	return Place{Checkpoint: uint32(p.b), Offset: p.a & MaxBytes, Bytes: p.a>>48 | p.b>>32<<16}
 }
 
 // New returns an empty record that takes at most so many bytes of memory. It holds 0.8 entries per slot; less than a bucket holds none.
 func New(memory int64) *Record {
 	n := max(memory, 0) / bucketBytes
-	return &Record{
-		keys: make([]digest.Digest, n*slots), places: make([]packed, n*slots), passed: make([]uint32, n),
-		buckets: uint64(n), capacity: int(n * slots * 4 / 5), held: map[uint32]int{},
-	}
+	return &Record{buckets: make([]bucket, n), capacity: int(n * slots * 4 / 5), held: map[uint32]*int{}}
 }
 
 // Memory returns the bytes that a record needs to hold so many entries.
@@ -81,50 +81,51 @@ func (r *Record) Cap() int { return r.capacity }
 
 // Find returns the place of a digest whose bytes have the given length. An entry of the same digest and another length is a collision and is not found.
 func (r *Record) Find(d digest.Digest, length uint64) (Place, bool) {
-	at, ok := r.search(d)
-	if !ok {
+	at := r.search(d)
+	if at == nil {
 		return Place{}, false
 	}
-	p := r.places[at].place()
+	p := at.place()
 	return p, p.Bytes == length
 }
 
 // Has tells whether there is an entry for the digest, of any length.
 func (r *Record) Has(d digest.Digest) bool {
-	_, ok := r.search(d)
-	return ok
+	return r.search(d) != nil
 }
 
-func (r *Record) home(d digest.Digest) uint64 {
+func (r *Record) home(d digest.Digest) int {
 	hash := (d.Lo ^ bits.RotateLeft64(d.Hi, 32)) * 0x9e3779b97f4a7c15
-	bucket, _ := bits.Mul64(hash, r.buckets)
-	return bucket
+	at, _ := bits.Mul64(hash, uint64(len(r.buckets)))
+	return int(at)
 }
 
-func (r *Record) search(d digest.Digest) (int, bool) {
-	if r.length == 0 {
-		return 0, false
-	}
-	bucket := r.home(d)
-	for range r.buckets { // all buckets may have been passed, after removals
-		for at := int(bucket * slots); at < int(bucket*slots+slots); at++ {
-			if r.keys[at] == d && !r.places[at].empty() {
-				return at, true
-			}
-		}
-		if r.passed[bucket] == 0 {
-			break
-		}
-		bucket = r.after(bucket)
-	}
-	return 0, false
-}
-
-func (r *Record) after(bucket uint64) uint64 {
-	if bucket++; bucket == r.buckets {
+func (r *Record) after(at int) int {
+	if at++; at == len(r.buckets) {
 		return 0
 	}
-	return bucket
+	return at
+}
+
+// search returns the place of a digest, or nil.
+func (r *Record) search(d digest.Digest) *packed {
+	if r.length == 0 {
+		return nil
+	}
+	at := r.home(d)
+	for range r.buckets { // all buckets may have been passed, after removals
+		b := &r.buckets[at]
+		for i := range b.keys {
+			if b.keys[i] == d && b.used>>i&1 == 1 {
+				return &b.places[i]
+			}
+		}
+		if b.passed == 0 {
+			break
+		}
+		at = r.after(at)
+	}
+	return nil
 }
 
 // Outcome is what became of an insertion.
@@ -142,34 +143,57 @@ func (r *Record) Insert(d digest.Digest, p Place) Outcome {
 	if r.Has(d) {
 		return Present
 	}
-	if r.length >= r.capacity || p.Checkpoint > MaxCheckpoint || p.Offset > MaxBytes || p.Bytes > MaxBytes {
+	if r.refuses(p) {
 		return Refused
 	}
-	bucket := r.home(d)
-	at := r.free(bucket)
-	for ; at < 0; at = r.free(bucket) {
-		r.passed[bucket]++
-		bucket = r.after(bucket)
-	}
-	r.keys[at], r.places[at] = d, pack(p)
-	r.length++
-	r.held[p.Checkpoint]++
+	r.add(d, p)
 	return Added
 }
 
-// free returns an empty slot of a bucket, or -1.
-func (r *Record) free(bucket uint64) int {
-	for at := int(bucket * slots); at < int(bucket*slots+slots); at++ {
-		if r.places[at].empty() {
-			return at
-		}
+// InsertNew is Insert for a digest that the caller knows to have no entry.
+func (r *Record) InsertNew(d digest.Digest, p Place) Outcome {
+	if r.refuses(p) {
+		return Refused
 	}
-	return -1
+	r.add(d, p)
+	return Added
+}
+
+func (r *Record) refuses(p Place) bool {
+	return r.length >= r.capacity || p.Checkpoint > MaxCheckpoint || p.Offset > MaxBytes || p.Bytes > MaxBytes
+}
+
+func (r *Record) add(d digest.Digest, p Place) {
+	at := r.home(d)
+	for r.buckets[at].used == 1<<slots-1 {
+		r.buckets[at].passed++
+		at = r.after(at)
+	}
+	b := &r.buckets[at]
+	i := bits.TrailingZeros8(^b.used)
+	b.keys[i], b.places[i] = d, pack(p)
+	b.used |= 1 << i
+	r.length++
+	*r.counter(p.Checkpoint)++
+}
+
+// counter returns the number of entries of a checkpoint; mostly it is the checkpoint of the call before.
+func (r *Record) counter(checkpoint uint32) *int {
+	if r.lastHeld != nil && r.last == checkpoint {
+		return r.lastHeld
+	}
+	n := r.held[checkpoint]
+	if n == nil {
+		n = new(int)
+		r.held[checkpoint] = n
+	}
+	r.last, r.lastHeld = checkpoint, n
+	return n
 }
 
 // Forget removes the entries of a checkpoint. If there are any, it reads the whole table.
 func (r *Record) Forget(checkpoint uint32) {
-	if r.held[checkpoint] > 0 {
+	if r.held[checkpoint] != nil {
 		r.sweep(func(c uint32) bool { return c == checkpoint })
 	}
 }
@@ -186,26 +210,28 @@ func (r *Record) Expire(oldest uint32) {
 
 // Clear removes all entries.
 func (r *Record) Clear() {
-	clear(r.places)
-	clear(r.passed)
+	clear(r.buckets)
 	clear(r.held)
-	r.length = 0
+	r.length, r.lastHeld = 0, nil
 }
 
 func (r *Record) sweep(gone func(checkpoint uint32) bool) {
-	for at, p := range r.places {
-		if p.empty() || !gone(p.place().Checkpoint) {
-			continue
+	for at := range r.buckets {
+		b := &r.buckets[at]
+		for i, p := range b.places {
+			if b.used>>i&1 == 1 && gone(p.place().Checkpoint) {
+				for passed := r.home(b.keys[i]); passed != at; passed = r.after(passed) {
+					r.buckets[passed].passed--
+				}
+				b.used &^= 1 << i
+				r.length--
+			}
 		}
-		for bucket := r.home(r.keys[at]); bucket != uint64(at/slots); bucket = r.after(bucket) {
-			r.passed[bucket]--
-		}
-		r.places[at] = packed{}
-		r.length--
-		if c := p.place().Checkpoint; r.held[c] > 1 {
-			r.held[c]--
-		} else {
+	}
+	for c := range r.held {
+		if gone(c) {
 			delete(r.held, c)
 		}
 	}
+	r.lastHeld = nil
 }

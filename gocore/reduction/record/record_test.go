@@ -35,7 +35,11 @@ func TestAgainstMap(t *testing.T) {
 				} else {
 					model[d] = p
 				}
-				if got := r.Insert(d, p); got != want {
+				insert := r.Insert
+				if want != Present && kind < 7 {
+					insert = r.InsertNew
+				}
+				if got := insert(d, p); got != want {
 					t.Fatalf("insert: %d, want %d", got, want)
 				}
 			case kind < 17:
@@ -85,8 +89,8 @@ func TestAgainstMap(t *testing.T) {
 func TestMemory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 5000).Draw(t, "entries")
-		if r := New(Memory(n)); r.Cap() < n || r.Cap()*10 > len(r.keys)*8 {
-			t.Fatalf("%d entries: room for %d in %d slots", n, r.Cap(), len(r.keys))
+		if r := New(Memory(n)); r.Cap() < n || r.Cap()*10 > len(r.buckets)*slots*8 {
+			t.Fatalf("%d entries: room for %d in %d slots", n, r.Cap(), len(r.buckets)*slots)
 		}
 		if r := New(Memory(n) - 1); r.Cap() >= n {
 			t.Fatalf("%d entries fit in less", n)
@@ -115,9 +119,9 @@ func TestNoDecay(t *testing.T) {
 			r.Insert(digest.Digest{Lo: random.Uint64(), Hi: random.Uint64()}, Place{Checkpoint: round})
 		}
 		r.Expire(round + 1)
-		for bucket, n := range r.passed {
-			if n != 0 {
-				t.Fatalf("round %d: bucket %d was passed %d times by entries that are gone", round, bucket, n)
+		for at, b := range r.buckets {
+			if b.passed != 0 || b.used != 0 {
+				t.Fatalf("round %d: bucket %d was passed %d times by entries that are gone, or has some", round, at, b.passed)
 			}
 		}
 	}
