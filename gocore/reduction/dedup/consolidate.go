@@ -5,13 +5,17 @@ import (
 	"slices"
 
 	"velocpy/gocore/reduction/difference"
-	"velocpy/gocore/reduction/record"
 )
 
 // consolidate joins leaves to subtrees: first occurrences of all regions, then shifted duplicates, which may lie in subtrees of the former.
 func (w *work) consolidate() error {
 	for i := range w.parts {
-		w.raiseFirsts(&w.parts[i])
+		p := &w.parts[i]
+		p.raiseFirsts(func(level int, f first) {
+			w.local.Insert(p.tree.Level(level)[f.index], w.place(f.offset, len(p.node(level, f.index))))
+		}, func(level int, f first) {
+			w.firsts = append(w.firsts, difference.Entry{Position: p.position + uint64(f.index)<<level, Extent: uint32(level)})
+		})
 	}
 	for i := range w.parts {
 		if err := w.raiseShifts(&w.parts[i]); err != nil {
@@ -43,10 +47,9 @@ func beside(index, count, next int) sibling {
 	return other
 }
 
-// raiseFirsts makes entries of the largest subtrees of first occurrences, and offers all of their nodes to the record.
-func (w *work) raiseFirsts(p *part) {
+// raiseFirsts visits the nodes with two children that are first occurrences, by level, and where first occurrences do not go on to a parent.
+func (p *part) raiseFirsts(joined, stopped func(level int, f first)) {
 	wave := slices.Clone(p.firsts)
-	w.offerLeaves(p)
 	for level := 0; len(wave) > 0; level++ {
 		count := len(p.tree.Level(level))
 		up := wave[:0]
@@ -58,20 +61,36 @@ func (w *work) raiseFirsts(p *part) {
 			}
 			kind := beside(f.index, count, next)
 			if count == 1 || kind == other {
-				w.firsts = append(w.firsts, difference.Entry{Position: p.position + uint64(f.index)<<level, Extent: uint32(level)})
+				stopped(level, f)
 				continue
 			}
-			parent := f.index / 2
-			up = append(up, first{index: parent, offset: f.offset})
+			f.index /= 2
 			if kind == same {
 				i++
-				d, place := p.tree.Level(level + 1)[parent], w.place(f.offset, len(p.node(level+1, parent)))
-				if w.local.Insert(d, place) == record.Added {
-					w.offer(d, place)
-				}
+				joined(level+1, f)
 			}
+			up = append(up, f)
 		}
 		wave = up
+	}
+}
+
+// recordFirsts offers the first occurrences to the record, by region, level and index.
+func (w *work) recordFirsts() {
+	r := w.lineage.record
+	for i := range w.parts {
+		p := &w.parts[i]
+		offer := func(level int, f first) {
+			if r.Len() < r.Cap() {
+				r.Insert(p.tree.Level(level)[f.index], w.place(f.offset, len(p.node(level, f.index))))
+			}
+		}
+		for _, f := range p.firsts {
+			offer(0, f)
+		}
+		if w.lineage.options.Method == difference.Tree {
+			p.raiseFirsts(offer, func(int, first) {})
+		}
 	}
 }
 

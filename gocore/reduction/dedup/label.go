@@ -17,10 +17,6 @@ func (w *work) label() error {
 	}
 	w.data = make([]byte, 0, w.stored())
 	w.local = record.New(record.Memory(leaves))
-	w.room = w.lineage.record.Cap()
-	if w.record == w.lineage.record {
-		w.room -= w.record.Len()
-	}
 	for i := range w.parts {
 		p := &w.parts[i]
 		p.firsts, p.shifts = p.firsts[:0], p.shifts[:0]
@@ -28,9 +24,6 @@ func (w *work) label() error {
 			if err := w.labelLeaf(p, leaf); err != nil {
 				return err
 			}
-		}
-		if w.lineage.options.Method != difference.Tree {
-			w.offerLeaves(p)
 		}
 	}
 	return nil
@@ -58,8 +51,8 @@ func (w *work) labelLeaf(p *part, leaf int) error {
 	}
 	offset := uint64(len(w.data))
 	w.data = append(w.data, now...)
-	unique := w.local.Insert(d, w.place(offset, len(now))) == record.Added
-	p.firsts = append(p.firsts, first{leaf, offset, unique})
+	w.local.Insert(d, w.place(offset, len(now)))
+	p.firsts = append(p.firsts, first{leaf, offset})
 	return nil
 }
 
@@ -79,22 +72,6 @@ func (w *work) find(d digest.Digest, now []byte) (record.Place, bool, error) {
 
 func (w *work) place(offset uint64, n int) record.Place {
 	return record.Place{Checkpoint: w.checkpoint, Offset: offset, Bytes: uint64(n)}
-}
-
-// offer notes a digest for the record, if the record lacks it and has room left.
-func (w *work) offer(d digest.Digest, place record.Place) {
-	if len(w.offers) < w.room && !w.record.Has(d) {
-		w.offers = append(w.offers, offer{d, place})
-	}
-}
-
-// offerLeaves offers the first occurrences among the leaves of a part.
-func (w *work) offerLeaves(p *part) {
-	for _, f := range p.firsts {
-		if f.unique {
-			w.offer(p.tree.Level(0)[f.index], w.place(f.offset, len(p.node(0, f.index))))
-		}
-	}
 }
 
 // listLeaves makes one entry per leaf.

@@ -43,6 +43,9 @@ func (p *part) scan(f *digest.Function, blocks bool) {
 	if size := uint64(len(p.bytes)); size != oldSize { // chunks that are not full have another length now, or are missing
 		old = old[:min(size, oldSize)/uint64(p.chunk)]
 	}
+	if blocks {
+		p.blocks = make([]digest.Digest, 0, tree.Chunks(uint64(len(p.bytes)), blockBytes))
+	}
 	sum := f.Checksum()
 	for at := 0; at < len(p.bytes); at += digest.SumBytes {
 		end := min(at+digest.SumBytes, len(p.bytes))

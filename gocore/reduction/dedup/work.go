@@ -22,15 +22,7 @@ type work struct {
 	firsts  []difference.Entry
 	shifted []difference.Shift
 	changed []byte // Basic
-	offers  []offer
-	room    int // offers that the record has room for
 	buffer  []byte
-}
-
-// offer is a digest for the record.
-type offer struct {
-	digest digest.Digest
-	place  record.Place
 }
 
 // part is a region of the checkpoint.
@@ -56,7 +48,6 @@ type part struct {
 type first struct {
 	index  int
 	offset uint64
-	unique bool // the first node of its digest
 }
 
 // shift is a node that is a shifted duplicate.
@@ -94,7 +85,7 @@ func (w *work) rebase() {
 // difference makes the difference and its map from the parts that were scanned.
 func (w *work) difference() (*difference.Difference, *difference.Map, error) {
 	l := w.lineage
-	w.data, w.firsts, w.shifted, w.changed, w.offers = nil, nil, nil, nil, nil
+	w.data, w.firsts, w.shifted, w.changed = nil, nil, nil, nil
 	d := &difference.Difference{
 		Checkpoint: w.checkpoint, Method: l.options.Method, Kind: l.options.Kind, Chunk: l.options.Chunk, Seed: l.options.Seed,
 		Regions: make([]difference.Region, len(w.parts)),
@@ -159,8 +150,8 @@ func (w *work) commit(m *difference.Map) {
 	if w.record != l.record { // a base
 		l.record.Clear()
 	}
-	for _, o := range w.offers {
-		l.record.InsertNew(o.digest, o.place)
+	if l.records() {
+		w.recordFirsts()
 	}
 	l.regions = make(map[string]*version, len(w.parts))
 	for i := range w.parts {

@@ -150,15 +150,6 @@ func (r *Record) Insert(d digest.Digest, p Place) Outcome {
 	return Added
 }
 
-// InsertNew is Insert for a digest that the caller knows to have no entry.
-func (r *Record) InsertNew(d digest.Digest, p Place) Outcome {
-	if r.refuses(p) {
-		return Refused
-	}
-	r.add(d, p)
-	return Added
-}
-
 func (r *Record) refuses(p Place) bool {
 	return r.length >= r.capacity || p.Checkpoint > MaxCheckpoint || p.Offset > MaxBytes || p.Bytes > MaxBytes
 }

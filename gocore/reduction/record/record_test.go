@@ -35,11 +35,7 @@ func TestAgainstMap(t *testing.T) {
 				} else {
 					model[d] = p
 				}
-				insert := r.Insert
-				if want != Present && kind < 7 {
-					insert = r.InsertNew
-				}
-				if got := insert(d, p); got != want {
+				if got := r.Insert(d, p); got != want {
 					t.Fatalf("insert: %d, want %d", got, want)
 				}
 			case kind < 17:
