@@ -52,6 +52,9 @@ type Options struct {
 	// Blocks compares one digest per 4 KiB with that of the checkpoint before, and hashes the chunks of changed blocks only. It needs 16 bytes per 4 KiB
 	// more memory, and changes no result as long as digests do not collide. Without effect on chunks of 4 KiB.
 	Blocks bool
+	// Parallel runs work(0) to work(n-1), in any order and by several goroutines if it likes, and returns when all have returned. Dedup hashes pieces of
+	// 256 KiB with it. It changes no result. nil: one after the other.
+	Parallel func(n int, work func(i int))
 
 	cut int // tests: bits of a digest; 0: all
 }

@@ -6,86 +6,141 @@ import (
 	"velocpy/gocore/reduction/tree"
 )
 
-// blockBytes is the length of a block with a digest of its own (Options.Blocks).
-const blockBytes = 4 << 10
+const (
+	// blockBytes is the length of a block with a digest of its own (Options.Blocks). It is a multiple of every chunk length.
+	blockBytes = 4 << 10
+	// segmentBytes is what one call of the function that Options.Parallel gets reads: long against the cost of starting it, and short enough that the
+	// last ones do not leave threads idle.
+	segmentBytes = 16 * digest.SumBytes
+)
+
+// segment is a piece of a region, and what was found in it.
+type segment struct {
+	part    *part
+	at, end int
+	sums    []uint64
+	blocks  []digest.Digest
+	changes []tree.Change
+}
 
 // scan reads each region once: it makes the checksum, finds the leaves whose digest is new, and makes the tree.
 func (w *work) scan() {
-	l := w.lineage
-	f := l.function
-	var inner *digest.Function
-	if l.options.Method == difference.Tree {
-		inner = f
-	}
+	o := &w.lineage.options
+	var segments []segment
 	for i := range w.parts {
 		p := &w.parts[i]
-		if l.options.Method == difference.Full {
-			p.checksum = f.Sum(p.bytes)
-			continue
+		for at := 0; at < len(p.bytes); at += segmentBytes {
+			segments = append(segments, segment{part: p, at: at, end: min(at+segmentBytes, len(p.bytes))})
 		}
-		p.scan(f, l.options.Blocks && l.options.Chunk < blockBytes)
-		var old *tree.Tree
-		if p.old != nil {
-			old = p.old.tree
+	}
+	each := o.Parallel
+	if each == nil {
+		each = oneByOne
+	}
+	each(len(segments), func(i int) { segments[i].scan(w.lineage.function, o) })
+	for i := range w.parts {
+		p := &w.parts[i]
+		n := 0
+		for n < len(segments) && segments[n].part == p {
+			n++
 		}
-		p.tree = old.Next(uint64(len(p.bytes)), p.leaves, p.changes, inner)
+		p.gather(segments[:n], w.lineage.function, o.Method)
+		segments = segments[n:]
 	}
 }
 
-// scan reads the region in blocks of the checksum, which stay in the core's cache between the two hashes.
-func (p *part) scan(f *digest.Function, blocks bool) {
-	var old []digest.Digest
-	oldSize := uint64(0)
-	var oldBlocks []digest.Digest
+func oneByOne(n int, work func(i int)) {
+	for i := range n {
+		work(i)
+	}
+}
+
+// gather takes over the findings of the region's segments.
+func (p *part) gather(segments []segment, f *digest.Function, method difference.Method) {
+	count, sums, blocks := 0, 0, 0
+	for i := range segments {
+		s := &segments[i]
+		count, sums, blocks = count+len(s.changes), sums+len(s.sums), blocks+len(s.blocks)
+	}
+	all := make([]uint64, 0, sums)
+	p.blocks, p.changes = make([]digest.Digest, 0, blocks), make([]tree.Change, 0, count)
+	for i := range segments {
+		s := &segments[i]
+		all, p.blocks, p.changes = append(all, s.sums...), append(p.blocks, s.blocks...), append(p.changes, s.changes...)
+		s.changes = nil
+	}
+	p.checksum = f.Combine(all)
+	if method == difference.Full {
+		return
+	}
+	var old *tree.Tree
 	if p.old != nil {
-		old, oldSize, oldBlocks = p.old.tree.Level(0), p.old.tree.Size(), p.old.blocks
+		old = p.old.tree
 	}
-	if size := uint64(len(p.bytes)); size != oldSize { // chunks that are not full have another length now, or are missing
-		old = old[:min(size, oldSize)/uint64(p.chunk)]
+	inner := f
+	if method != difference.Tree {
+		inner = nil
 	}
-	if blocks {
-		p.blocks = make([]digest.Digest, 0, tree.Chunks(uint64(len(p.bytes)), blockBytes))
-	}
-	sum := f.Checksum()
-	for at := 0; at < len(p.bytes); at += digest.SumBytes {
-		end := min(at+digest.SumBytes, len(p.bytes))
-		sum.Add(p.bytes[at:end])
-		if blocks {
-			p.scanBlocks(f, old, oldBlocks, at, end)
-		} else {
-			p.scanLeaves(f, old, at, end)
+	p.tree = old.Next(uint64(len(p.bytes)), p.leaves, p.changes, inner)
+}
+
+// scan reads the segment in blocks of the checksum, which stay in the core's cache between the two hashes.
+func (s *segment) scan(f *digest.Function, o *Options) {
+	old, oldBlocks := s.part.before()
+	s.sums = make([]uint64, 0, segmentBytes/digest.SumBytes)
+	for at := s.at; at < s.end; at += digest.SumBytes {
+		end := min(at+digest.SumBytes, s.end)
+		s.sums = append(s.sums, f.SumBlock(s.part.bytes[at:end]))
+		switch {
+		case o.Method == difference.Full:
+		case o.Blocks && o.Chunk < blockBytes:
+			s.scanBlocks(f, old, oldBlocks, at, end)
+		default:
+			s.scanLeaves(f, old, at, end)
 		}
 	}
-	p.checksum = sum.Sum()
+}
+
+// before returns the digests of the region in the checkpoint before that can be compared with those of now.
+func (p *part) before() (leaves, blocks []digest.Digest) {
+	if p.old == nil {
+		return nil, nil
+	}
+	leaves = p.old.tree.Level(0)
+	if size, old := uint64(len(p.bytes)), p.old.tree.Size(); size != old { // chunks that are not full have another length now, or are missing
+		leaves = leaves[:min(size, old)/uint64(p.chunk)]
+	}
+	return leaves, p.old.blocks
 }
 
 // scanBlocks hashes the leaves of the blocks from at up to end whose digest is not that of the checkpoint before.
-func (p *part) scanBlocks(f *digest.Function, old, oldBlocks []digest.Digest, at, end int) {
+func (s *segment) scanBlocks(f *digest.Function, old, oldBlocks []digest.Digest, at, end int) {
 	for ; at < end; at += blockBytes {
 		stop := min(at+blockBytes, end)
-		d := f.Block(p.bytes[at:stop])
-		i := len(p.blocks)
-		p.blocks = append(p.blocks, d)
-		if i >= len(oldBlocks) || oldBlocks[i] != d || (stop-1)/p.chunk >= len(old) {
-			p.scanLeaves(f, old, at, stop)
+		d := f.Block(s.part.bytes[at:stop])
+		s.blocks = append(s.blocks, d)
+		i := at / blockBytes
+		if i >= len(oldBlocks) || oldBlocks[i] != d || (stop-1)/s.part.chunk >= len(old) {
+			s.scanLeaves(f, old, at, stop)
 		}
 	}
 }
 
 // scanLeaves hashes the leaves of the bytes from at up to end.
-func (p *part) scanLeaves(f *digest.Function, old []digest.Digest, at, end int) {
-	i := at / p.chunk
-	for ; at+p.chunk <= end; at += p.chunk {
-		d := f.Chunk(p.bytes[at : at+p.chunk])
+func (s *segment) scanLeaves(f *digest.Function, old []digest.Digest, at, end int) {
+	chunk, bytes := s.part.chunk, s.part.bytes
+	i := at / chunk
+	for ; at+chunk <= end; at += chunk {
+		d := f.Chunk(bytes[at : at+chunk])
 		if i >= len(old) || old[i] != d {
-			p.changes = append(p.changes, tree.Change{Leaf: i, Digest: d})
+			s.changes = append(s.changes, tree.Change{Leaf: i, Digest: d})
 		}
 		i++
 	}
 	if at < end {
-		d := f.Tail(p.bytes[at:end])
+		d := f.Tail(bytes[at:end])
 		if i >= len(old) || old[i] != d {
-			p.changes = append(p.changes, tree.Change{Leaf: i, Digest: d})
+			s.changes = append(s.changes, tree.Change{Leaf: i, Digest: d})
 		}
 	}
 }

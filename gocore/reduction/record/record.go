@@ -143,18 +143,9 @@ func (r *Record) Insert(d digest.Digest, p Place) Outcome {
 	if r.Has(d) {
 		return Present
 	}
-	if r.refuses(p) {
+	if r.length >= r.capacity || p.Checkpoint > MaxCheckpoint || p.Offset > MaxBytes || p.Bytes > MaxBytes {
 		return Refused
 	}
-	r.add(d, p)
-	return Added
-}
-
-func (r *Record) refuses(p Place) bool {
-	return r.length >= r.capacity || p.Checkpoint > MaxCheckpoint || p.Offset > MaxBytes || p.Bytes > MaxBytes
-}
-
-func (r *Record) add(d digest.Digest, p Place) {
 	at := r.home(d)
 	for r.buckets[at].used == 1<<slots-1 {
 		r.buckets[at].passed++
@@ -166,6 +157,7 @@ func (r *Record) add(d digest.Digest, p Place) {
 	b.used |= 1 << i
 	r.length++
 	*r.counter(p.Checkpoint)++
+	return Added
 }
 
 // counter returns the number of entries of a checkpoint; mostly it is the checkpoint of the call before.
