@@ -2,6 +2,7 @@ package dedup
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -55,14 +56,11 @@ func (h *history) read(checkpoint uint32, offset uint64, p []byte) error {
 	if !ok {
 		return errors.New("the object was removed")
 	}
-	d, n, err := difference.ParseMetadata(object)
-	if err != nil {
-		return err
-	}
-	if offset+uint64(len(p)) > n {
+	begin := binary.LittleEndian.Uint64(object[56:])
+	if begin+offset+uint64(len(p)) > uint64(len(object)) {
 		return errors.New("behind the first occurrences")
 	}
-	h.readAny += copy(p, object[d.MetadataBytes()+offset:])
+	h.readAny += copy(p, object[begin+offset:])
 	return nil
 }
 
