@@ -221,6 +221,11 @@ func TestRefusedInserts(t *testing.T) {
 		}
 		h.mustRestore(1)
 		h.mustRestore(2)
+		h = newHistory(t, o, false)
+		h.add(1, []Region{{"a", a[:32*8]}, {"b", a[32*8:]}})
+		if d := h.add(2, []Region{{"c", a[:32*8]}}); len(d.Data) > 0 {
+			t.Errorf("%s: the chunks of the first region are not recorded first", method)
+		}
 		h = newHistory(t, Options{Method: method, Chunk: 32}, false)
 		h.add(1, []Region{{"a", a}, {"b", a}})
 		if d := h.add(2, []Region{{"a", b}, {"b", a}, {"c", b}}); len(d.Data) != len(b) {
@@ -290,5 +295,19 @@ func TestParallel(t *testing.T) {
 				copy(b[segmentBytes-4096:], b[:8192])
 			}
 		}
+	}
+}
+
+// A region that moves by whole blocks has the digests of its blocks at other places.
+func TestBlocksMove(t *testing.T) {
+	data := noise(10 * blockBytes)
+	for _, by := range []int{blockBytes, 3 * blockBytes, 64} {
+		h := newHistory(t, Options{Method: difference.Runs, Chunk: 64, Record: 1 << 20, Blocks: true}, false)
+		h.add(1, []Region{{"a", data}})
+		d := h.add(2, []Region{{"a", append(append([]byte(nil), data[by:]...), data[:by]...)}})
+		if len(d.Shifted) != 2 || len(d.Data) > 0 || d.HasBase {
+			t.Errorf("moved by %d: %v, %d bytes are stored", by, d.Shifted, len(d.Data))
+		}
+		h.mustRestore(2)
 	}
 }
