@@ -301,7 +301,7 @@ func TestParallel(t *testing.T) {
 // A region that moves by whole blocks has the digests of its blocks at other places.
 func TestBlocksMove(t *testing.T) {
 	data := noise(10 * blockBytes)
-	for _, by := range []int{blockBytes, 3 * blockBytes, 64} {
+	for _, by := range []int{blockBytes, 3 * blockBytes, 9 * blockBytes, 64} {
 		h := newHistory(t, Options{Method: difference.Runs, Chunk: 64, Record: 1 << 20, Blocks: true}, false)
 		h.add(1, []Region{{"a", data}})
 		d := h.add(2, []Region{{"a", append(append([]byte(nil), data[by:]...), data[:by]...)}})

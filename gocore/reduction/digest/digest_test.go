@@ -125,7 +125,8 @@ func TestRolesDiffer(t *testing.T) {
 	for _, kind := range []Kind{XXH3, Murmur3} {
 		for _, seed := range []uint64{0, 1, 1 << 63} {
 			f := New(kind, seed)
-			for role, d := range map[string]Digest{"chunk": f.Chunk(p), "tail": f.Tail(p), "node": f.Node(left, right), "swapped": f.Node(right, left), "block": f.Block(p)} {
+			roles := map[string]Digest{"chunk": f.Chunk(p), "tail": f.Tail(p), "node": f.Node(left, right), "swapped": f.Node(right, left), "block": f.Block(p)}
+			for role, d := range roles {
 				if other, ok := seen[d]; ok {
 					t.Errorf("%s %d %s: the same as %s", kind, seed, role, other)
 				}

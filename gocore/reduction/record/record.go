@@ -1,9 +1,9 @@
 // Package record holds the digests of the bytes that a lineage's checkpoints have stored, with the place of each (Tan et al., ICPP'23, section 2.1: the
 // historical record of unique hashes).
 //
-// It is a hash table of fixed capacity with open addressing, in buckets of 8 slots. A slot is a digest of 16 bytes and a place of 16 bytes; a bucket has 8 bytes more. The table
-// compares whole digests. Which digests it holds depends on the order of the calls alone, not on the slots they got: a GPU may fill the slots in any order
-// once it has chosen the digests to insert.
+// It is a hash table of fixed capacity with open addressing, in buckets of 8 slots. A slot is a digest of 16 bytes and a place of 16 bytes; a bucket has
+// 8 bytes more. The table compares whole digests. Which digests it holds depends on the order of the calls alone, not on the slots they got: a GPU may fill
+// the slots in any order once it has chosen the digests to insert.
 package record
 
 import (
