@@ -276,6 +276,7 @@ func drawOptions(t *rapid.T) Options {
 		Method: pick(t, methods, "method"), Chunk: pick(t, []int{32, 64, 128, 4096}, "chunk"), Kind: pick(t, []digest.Kind{0, digest.Murmur3}, "kind"),
 		Seed: rapid.Uint64().Draw(t, "store"), Record: pick(t, []int64{0, record.Memory(10), record.Memory(200), record.Memory(100000)}, "record"),
 		MaxAge: pick(t, []uint32{0, 0, 3}, "age"), MaxReferences: pick(t, []int{0, 0, 3, 1}, "references"), Blocks: rapid.Bool().Draw(t, "blocks"),
+		maxRun: pick(t, []uint32{0, 0, 1, 3}, "run"),
 	}
 }
 

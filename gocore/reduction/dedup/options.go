@@ -56,7 +56,15 @@ type Options struct {
 	// 256 KiB with it. It changes no result. nil: one after the other.
 	Parallel func(n int, work func(i int))
 
-	cut int // tests: bits of a digest; 0: all
+	cut    int    // tests: bits of a digest; 0: all
+	maxRun uint32 // tests: chunks of an entry of Runs; 0: MaxRun
+}
+
+func (o *Options) longestRun() uint32 {
+	if o.maxRun > 0 {
+		return o.maxRun
+	}
+	return difference.MaxRun
 }
 
 func (o *Options) complete() error {

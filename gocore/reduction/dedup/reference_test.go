@@ -174,7 +174,7 @@ func TestMethodsAgree(t *testing.T) {
 		o.Record, o.MaxAge, o.MaxReferences = record.Memory(100000), 0, 0
 		var all []*history
 		for _, m := range []difference.Method{difference.List, difference.Runs, difference.Runs, difference.Tree} {
-			o.Method = m
+			o.Method, o.maxRun = m, 0
 			all = append(all, newHistory(t, o, false))
 			o.Blocks = !o.Blocks
 		}
@@ -309,5 +309,22 @@ func TestBlocksMove(t *testing.T) {
 			t.Errorf("moved by %d: %v, %d bytes are stored", by, d.Shifted, len(d.Data))
 		}
 		h.mustRestore(2)
+	}
+}
+
+// Runs that an entry cannot hold are cut into entries; the places of all bytes stay.
+func TestLongRuns(t *testing.T) {
+	zeros := make([]byte, 32*22)
+	data := noise(32 * 22)
+	for _, c := range []struct {
+		longest         uint32
+		firsts, shifted int
+	}{{0, 2, 2}, {7, 5, 7}, {1, 23, 43}, {21, 3, 3}, {10, 4, 6}} {
+		h := newHistory(t, Options{Method: difference.Runs, Chunk: 32, Record: 1 << 20, maxRun: c.longest}, false)
+		d := h.add(1, []Region{{"zeros", zeros}, {"data", data}, {"again", data}})
+		if len(d.First) != c.firsts || len(d.Shifted) != c.shifted {
+			t.Errorf("entries of at most %d: %v %v", c.longest, d.First, d.Shifted)
+		}
+		h.mustRestore(1)
 	}
 }
