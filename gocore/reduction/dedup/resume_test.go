@@ -1,0 +1,73 @@
+package dedup
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"velocpy/gocore/reduction/difference"
+	"velocpy/gocore/reduction/record"
+)
+
+// With an empty record, a lineage that was resumed writes the bytes that the old one would have written.
+func TestResume(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o := drawOptions(t)
+		o.Record = 0
+		h := newHistory(t, o, rapid.Bool().Draw(t, "exact"))
+		var regions []Region
+		for number := uint32(1); number < 8; number++ {
+			regions = edit(t, h, regions, o.Chunk)
+			h.add(number, regions)
+			if rapid.Bool().Draw(t, "resume") {
+				other := newHistory(t, o, false)
+				other.objects, other.maps, other.plain = h.objects, h.maps, h.plain
+				other.lineage.options.Read = h.lineage.options.Read
+				if err := other.lineage.Resume(h.maps[number], regions); err != nil {
+					t.Fatal(err)
+				}
+				next := edit(t, h, regions, o.Chunk)
+				a, _, errA := other.lineage.Dedup(number+1, next)
+				b := h.add(number+1, next)
+				b.Data = append([]byte{}, b.Data...)
+				textA, _ := a.Append(nil)
+				textB, _ := b.Append(nil)
+				if errA != nil || !reflect.DeepEqual(textA, textB) {
+					t.Fatalf("resumed: %v\n%+v\nwant\n%+v", errA, a, b)
+				}
+				h.lineage, regions = other.lineage, next
+				number++
+			}
+		}
+		for c := range h.plain {
+			h.mustRestore(c)
+		}
+	})
+}
+
+func TestResumeRefuses(t *testing.T) {
+	o := Options{Method: difference.Tree, Chunk: 32, Record: record.Memory(100)}
+	h := newHistory(t, o, false)
+	regions := []Region{{"a", noise(100)}}
+	h.add(3, regions)
+	if err := h.lineage.Resume(h.maps[3], regions); !errors.Is(err, ErrOrder) {
+		t.Errorf("after a checkpoint: %v", err)
+	}
+	for name, wrong := range map[string][]Region{"none": nil, "another": {{"b", noise(100)}}, "shorter": {{"a", noise(99)}}, "twice": {{"a", nil}, {"a", nil}}} {
+		l, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Resume(h.maps[3], wrong); !errors.Is(err, ErrRegion) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := l.Resume(h.maps[3], regions); err != nil {
+			t.Errorf("after %s: %v", name, err)
+		}
+		if _, _, err := l.Dedup(3, regions); !errors.Is(err, ErrOrder) {
+			t.Errorf("the resumed checkpoint again: %v", err)
+		}
+	}
+}
