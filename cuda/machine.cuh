@@ -33,9 +33,44 @@ VELOCPY_DEVICE void store(Vector* p, const Vector& v) {
 // The low word of the pair, shifted right by bits < 32.
 VELOCPY_DEVICE uint32_t shift_pair(uint32_t low, uint32_t high, uint32_t bits) { return __funnelshift_r(low, high, bits); }
 
+// The value of the lane whose number differs in the flipped bits. All operations between lanes are executed by whole warps.
 VELOCPY_DEVICE uint64_t from_lane(uint64_t value, uint32_t flipped) { return __shfl_xor_sync(0xffffffffu, value, flipped); }
+VELOCPY_DEVICE uint32_t from_lane(uint32_t value, uint32_t flipped) { return __shfl_xor_sync(0xffffffffu, value, flipped); }
+// The value of the lane of that number.
+VELOCPY_DEVICE uint32_t at_lane(uint32_t value, uint32_t lane) { return __shfl_sync(0xffffffffu, value, static_cast<int>(lane)); }
+VELOCPY_DEVICE uint64_t at_lane(uint64_t value, uint32_t lane) { return __shfl_sync(0xffffffffu, value, static_cast<int>(lane)); }
+// Bit i is the condition of lane i.
+VELOCPY_DEVICE uint32_t ballot(bool condition) { return __ballot_sync(0xffffffffu, condition); }
+VELOCPY_DEVICE uint32_t max_lanes(uint32_t value) { return __reduce_max_sync(0xffffffffu, value); }
+VELOCPY_DEVICE uint32_t min_lanes(uint32_t value) { return __reduce_min_sync(0xffffffffu, value); }
+VELOCPY_DEVICE uint32_t sum_lanes(uint32_t value) { return __reduce_add_sync(0xffffffffu, value); }
+
 VELOCPY_DEVICE void sync_warp() { __syncwarp(); }
 VELOCPY_DEVICE void sync_block() { __syncthreads(); }
+// A barrier of the block that tells all threads whether the condition holds for any.
+VELOCPY_DEVICE bool sync_any(bool condition) { return __syncthreads_or(condition) != 0; }
+
+// Byte i of the result is the byte of (b, a), counted from a's lowest on, that nibble i of the selector names. Bit 3 of a nibble repeats
+// the sign of that byte instead.
+VELOCPY_DEVICE uint32_t permute(uint32_t a, uint32_t b, uint32_t selector) {
+  uint32_t result;
+  asm("prmt.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(selector));
+  return result;
+}
+VELOCPY_DEVICE uint32_t count_ones(uint32_t word) { return static_cast<uint32_t>(__popc(static_cast<int>(word))); }
+VELOCPY_DEVICE uint32_t lowest_one(uint32_t word) { return static_cast<uint32_t>(__ffs(static_cast<int>(word)) - 1); }  // word != 0
+VELOCPY_DEVICE uint32_t bit_length(uint32_t word) { return 32 - static_cast<uint32_t>(__clz(static_cast<int>(word))); }
+
+// Adds 1 to a counter in shared memory.
+VELOCPY_DEVICE void increment(uint32_t* counter) { atomicAdd(counter, 1u); }
+
+// Words that one block publishes and others poll. Nothing else is ordered by them.
+VELOCPY_DEVICE uint64_t load_published(const uint64_t* p) {
+  uint64_t word;
+  asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(word) : "l"(p) : "memory");
+  return word;
+}
+VELOCPY_DEVICE void publish(uint64_t* p, uint64_t word) { asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(p), "l"(word) : "memory"); }
 
 // A named barrier. Some threads only arrive at it, and others wait: these then see the earlier writes of the arriving threads to
 // shared memory. The number is a compile-time constant, because otherwise the compiler reserves all barriers for the block.

@@ -20,6 +20,10 @@ constexpr uint32_t kLargeSide = 32;
 constexpr uint32_t kPackThreads = 256;
 constexpr uint32_t kSumThreads = 288;
 constexpr uint32_t kStridedThreads = 256;
+constexpr uint32_t kCodecThreads = 256;
+
+// A chunk of the codec, as gocore/reduction/codec defines it.
+constexpr uint32_t kChunkBytes = 16 << 10;
 
 // Pieces are dense ranges of bytes, cut into units of `unit` bytes; a block of threads processes one unit. Unit u belongs to the last
 // piece whose `first` is not above u. No piece is empty.
@@ -53,6 +57,35 @@ struct Arrays {
   int64_t stride[A];  // in bytes
   uint32_t length[A];
 };
+
+// A region to encode. The kernel of a kind of elements writes the tables and the payloads of the container; the host adds the header
+// (codec.SealTables). One block of threads per chunk. Addresses have any alignment unless stated.
+struct Encoding {
+  uint64_t plain;
+  uint64_t reference;  // the same region in an earlier checkpoint; 0 if there is none
+  uint64_t bytes;      // of the region, at least 1
+  uint64_t container;  // a multiple of 16, with codec.Bound bytes
+  uint64_t state;      // 8 bytes a chunk, a multiple of 8, all zero before the launch
+  uint64_t length;     // 8 bytes, a multiple of 8, for the length of the container
+  uint32_t modes;      // the set of allowed modes, bit m for mode m
+  uint32_t reserved;
+};
+
+// Chunks to decode: those from `first` on, one per block of threads. The host has verified the header and the tables.
+struct Decoding {
+  uint64_t plain;      // the region, of which only these chunks are written
+  uint64_t reference;  // as for the encoding
+  uint64_t bytes;      // of the region
+  uint64_t container;  // a multiple of 16
+  uint64_t offsets;    // u64 for each of the region's chunks, a multiple of 16: where its payload begins in the container
+  uint64_t faults;     // a byte for each of the region's chunks, which gets one of the values below
+  uint32_t first;
+  uint32_t reserved;
+};
+
+constexpr uint8_t kFaultNone = 0, kFaultMalformed = 1, kFaultHash = 2;
+
+static_assert(sizeof(Encoding) == 56 && sizeof(Decoding) == 56, "filled by the callers");
 
 // Two sizes of each struct, as the driver copies the whole struct at every launch.
 constexpr int kMany = 1020, kFew = 28;

@@ -153,6 +153,14 @@ VELOCPY_DEVICE void stream(const Leaf& leaf, uint64_t (*sums)[xxh3::kLanes]) {
   }
 }
 
+// The sum of what the lanes of the state contribute to the hash.
+VELOCPY_DEVICE uint64_t merge_lanes(uint64_t state, uint32_t lane) {
+  uint64_t other = from_lane(state, 1);
+  uint64_t merged = lane % 2 == 0 ? xxh3::merge_pair(state, other, lane / 2) : 0;
+  merged += from_lane(merged, 2);
+  return merged + from_lane(merged, 4);
+}
+
 // All 32 lanes work: four groups each run the chain of the eight lanes of the state redundantly, and share the end of the leaf.
 VELOCPY_DEVICE void chain(const Leaf& leaf, const uint64_t (*sums)[xxh3::kLanes], uint64_t* result) {
   uint32_t thread = thread_index() % 32, lane = thread % xxh3::kLanes;
@@ -176,10 +184,7 @@ VELOCPY_DEVICE void chain(const Leaf& leaf, const uint64_t (*sums)[xxh3::kLanes]
   }
   state += tail;
 
-  uint64_t other = from_lane(state, 1);
-  uint64_t merged = lane % 2 == 0 ? xxh3::merge_pair(state, other, lane / 2) : 0;
-  merged += from_lane(merged, 2);
-  merged += from_lane(merged, 4);
+  uint64_t merged = merge_lanes(state, lane);
   if (thread == 0) *result = xxh3::finish(merged, leaf.bytes);
 }
 

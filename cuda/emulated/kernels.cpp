@@ -53,6 +53,21 @@ const std::map<std::string, Kernel> kernels = {
     {"velocpy_hash", kernel(velocpy_hash)},           {"velocpy_hash_few", kernel(velocpy_hash_few)},
     {"velocpy_gather", kernel(velocpy_gather)},       {"velocpy_gather_few", kernel(velocpy_gather_few)},
     {"velocpy_scatter", kernel(velocpy_scatter)},     {"velocpy_scatter_few", kernel(velocpy_scatter_few)},
+    {"velocpy_encode_bytes", kernel(velocpy_encode_bytes)},
+    {"velocpy_encode_bytes_reference", kernel(velocpy_encode_bytes_reference)},
+    {"velocpy_decode_bytes", kernel(velocpy_decode_bytes)},
+    {"velocpy_encode_fp16", kernel(velocpy_encode_fp16)},
+    {"velocpy_encode_fp16_reference", kernel(velocpy_encode_fp16_reference)},
+    {"velocpy_decode_fp16", kernel(velocpy_decode_fp16)},
+    {"velocpy_encode_bf16", kernel(velocpy_encode_bf16)},
+    {"velocpy_encode_bf16_reference", kernel(velocpy_encode_bf16_reference)},
+    {"velocpy_decode_bf16", kernel(velocpy_decode_bf16)},
+    {"velocpy_encode_fp32", kernel(velocpy_encode_fp32)},
+    {"velocpy_encode_fp32_reference", kernel(velocpy_encode_fp32_reference)},
+    {"velocpy_decode_fp32", kernel(velocpy_decode_fp32)},
+    {"velocpy_encode_fp64", kernel(velocpy_encode_fp64)},
+    {"velocpy_encode_fp64_reference", kernel(velocpy_encode_fp64_reference)},
+    {"velocpy_decode_fp64", kernel(velocpy_decode_fp64)},
 };
 
 uint64_t hash_long(const uint8_t* p, uint32_t n) {

@@ -47,7 +47,8 @@ struct Block {
   uint32_t thread = 0, number = 0;
   uint64_t waits = 0;  // turns since any thread has made progress
   Barrier all, stages[kBarriers], warps[32];
-  uint64_t lanes[32][32];
+  uint64_t lanes[32][2][32];
+  bool any = false;
 
   static Block& running() {
     static Block block;
@@ -146,15 +147,88 @@ inline void sync_block() {
   block.wait(block.all, static_cast<uint32_t>(block.threads.size()));
 }
 
-inline uint64_t from_lane(uint64_t value, uint32_t flipped) {
-  auto& block = emulated::Block::running();
+namespace emulated {
+
+// Calls read with the values of all lanes of the warp. The values lie in two places in turn, so that one barrier is enough: a lane
+// that is ahead by one exchange writes to the other place, and it cannot be ahead by two.
+template <typename F>
+inline auto exchange(uint64_t value, F read) {
+  auto& block = Block::running();
   uint32_t warp = block.thread / 32, lane = block.thread % 32;
-  block.lanes[warp][lane] = value;
+  uint64_t* values = block.lanes[warp][block.warps[warp].passed % 2];
+  values[lane] = value;
   sync_warp();
-  uint64_t other = block.lanes[warp][lane ^ flipped];
-  sync_warp();
-  return other;
+  return read(const_cast<const uint64_t*>(values), lane);
 }
+
+}  // namespace emulated
+
+template <typename T>
+inline T from_lane(T value, uint32_t flipped) {
+  return emulated::exchange(value, [=](const uint64_t* values, uint32_t lane) { return static_cast<T>(values[lane ^ flipped]); });
+}
+
+template <typename T>
+inline T at_lane(T value, uint32_t from) {
+  return emulated::exchange(value, [=](const uint64_t* values, uint32_t) { return static_cast<T>(values[from % 32]); });
+}
+
+template <typename F>
+inline uint32_t reduce_lanes(uint32_t value, F f) {
+  return emulated::exchange(value, [=](const uint64_t* values, uint32_t) {
+    auto all = static_cast<uint32_t>(values[0]);
+    for (int i = 1; i < 32; i++) all = f(all, static_cast<uint32_t>(values[i]));
+    return all;
+  });
+}
+
+inline uint32_t max_lanes(uint32_t value) {
+  return reduce_lanes(value, [](uint32_t a, uint32_t b) { return a > b ? a : b; });
+}
+inline uint32_t min_lanes(uint32_t value) {
+  return reduce_lanes(value, [](uint32_t a, uint32_t b) { return a < b ? a : b; });
+}
+inline uint32_t sum_lanes(uint32_t value) {
+  return reduce_lanes(value, [](uint32_t a, uint32_t b) { return a + b; });
+}
+
+inline uint32_t ballot(bool condition) {
+  return emulated::exchange(condition, [](const uint64_t* values, uint32_t) {
+    uint32_t all = 0;
+    for (int i = 0; i < 32; i++) all |= static_cast<uint32_t>(values[i]) << i;
+    return all;
+  });
+}
+
+inline bool sync_any(bool condition) {
+  auto& block = emulated::Block::running();
+  block.any |= condition;
+  sync_block();
+  bool any = block.any;
+  sync_block();
+  block.any = false;
+  sync_block();
+  return any;
+}
+
+inline uint32_t permute(uint32_t a, uint32_t b, uint32_t selector) {
+  uint64_t bytes = static_cast<uint64_t>(b) << 32 | a;
+  uint32_t result = 0;
+  for (int i = 0; i < 4; i++) {
+    uint32_t nibble = selector >> 4 * i & 15, byte = bytes >> 8 * (nibble & 7) & 255;
+    result |= (nibble & 8 ? (byte & 128 ? 255u : 0u) : byte) << 8 * i;
+  }
+  return result;
+}
+inline uint32_t count_ones(uint32_t word) { return static_cast<uint32_t>(__builtin_popcount(word)); }
+inline uint32_t lowest_one(uint32_t word) { return static_cast<uint32_t>(__builtin_ctz(word)); }
+inline uint32_t bit_length(uint32_t word) { return word == 0 ? 0 : 32 - static_cast<uint32_t>(__builtin_clz(word)); }
+
+inline void increment(uint32_t* counter) { ++*counter; }
+
+// Blocks run one after the other, so a word that is polled has been published already.
+inline uint64_t load_published(const uint64_t* p) { return *p; }
+inline void publish(uint64_t* p, uint64_t word) { *p = word; }
 
 template <int Barrier>
 inline void arrive(uint32_t threads) {

@@ -1,0 +1,379 @@
+// The codec of gocore/reduction/codec: kernels that write the same bytes (docs/reduction-format.md), and read them.
+//
+// A block of threads encodes or decodes one chunk, which its registers hold. Encoding stages the payload in shared memory, so that it leaves in
+// whole vectors once the block knows its place. The blocks find their places by look-back, in the same pass. Decoding stages the payload as well,
+// so that a malformed one cannot cause reads elsewhere.
+#pragma once
+
+#include "codec_chunk.cuh"
+#include "codec_diff.cuh"
+#include "codec_exponent.cuh"
+#include "codec_words.cuh"
+#include "codec_xor.cuh"
+#include "lookback.cuh"
+#include "machine.cuh"
+#include "parameters.h"
+
+namespace velocpy {
+
+constexpr uint32_t kChunkVectors = kChunkBytes / 16;
+constexpr uint32_t kNever = ~0u;  // a size that no chunk has
+
+// Which warp does what alone.
+constexpr uint32_t kPlacingWarp = 0, kCodesWarp = 2, kStepWarp = 3, kHashWarp = 7;  // two each for kPlacingWarp and kStepWarp
+
+// The shared memory of a block that encodes.
+template <class K, bool R>
+struct EncodeRoom {
+  Vector payload[kChunkVectors + 1];
+  Vector planes[R ? kChunkVectors : 1];
+  Sums sums;
+  Vector last[R ? 2 : 1][kCodecWarps];  // the last vector of each warp: of the chunk, of the reference
+  Blocks diff[2];                       // by order
+  Blocks step[R ? 2 : 1];
+  Codes codes;
+  uint32_t sizes[kModes], second[2];  // second: of order 2, for kDiff and kStep
+  uint32_t plane_counts[kCodecWarps], escape_counts[kCodecWarps];
+  uint64_t before;  // bytes of payloads of the chunks before
+};
+
+// The exponents are counted where the payload is written later.
+template <class K, bool R>
+VELOCPY_DEVICE uint32_t* exponent_counts(EncodeRoom<K, R>& room) {
+  static_assert(sizeof room.payload >= sizeof(uint32_t) << K::kExponent, "it has space for them");
+  return reinterpret_cast<uint32_t*>(room.payload);
+}
+
+// One block's encoding.
+template <class K, bool R>
+struct Encoder {
+  static constexpr uint32_t S = K::kSize;
+  EncodeRoom<K, R>& room;
+  Chunk chunk;
+  uint32_t blocks, tail, allowed;
+  Share x, reference;
+  Marks marks;
+
+  VELOCPY_DEVICE bool allows(uint32_t mode) const { return allowed >> mode & 1; }
+
+  VELOCPY_DEVICE Differences<K, false> differences() const {
+    return {x, reference, chunk.words, edge_of<K, false>(x, reference, room.last[0], room.last[0])};
+  }
+  VELOCPY_DEVICE Differences<K, true> changes() const {
+    return {x, reference, chunk.words, edge_of<K, true>(x, reference, room.last[0], room.last[R ? 1 : 0])};
+  }
+
+  // Reads the chunk.
+  VELOCPY_DEVICE void begin() {
+    if (allows(kExp))
+      for (uint32_t i = thread_index(); i < 1u << K::kExponent; i += kCodecThreads) exponent_counts(room)[i] = 0;
+    load_share<K>(x, chunk.plain, chunk.words);
+    if (R) load_share<K>(reference, chunk.reference, chunk.words);
+    if (lane_index() == 31) {
+      room.last[0][warp_index()] = x.pass[kPasses - 1];
+      if (R) room.last[R ? 1 : 0][warp_index()] = reference.pass[kPasses - 1];
+    }
+    sync_block();
+  }
+
+  // Whether the thread has a word that is not the first.
+  VELOCPY_DEVICE bool differs() const {
+    Vector first = repeated<S>(word_at<S>(chunk.plain));
+    uint32_t different = 0;
+#pragma unroll
+    for (uint32_t pass = 0; pass < kPasses; pass++) {
+      Vector mask = {{~0u, ~0u, ~0u, ~0u}};
+      if (chunk.words != K::kChunkWords) mask = words_mask<S>(valid_words<K>(chunk.words, pass));
+#pragma unroll
+      for (uint32_t i = 0; i < 4; i++) different |= (x.pass[pass].word[i] ^ first.word[i]) & mask.word[i];
+    }
+    return different != 0;
+  }
+
+  // Fills in the sizes of the allowed modes. Has barriers.
+  VELOCPY_DEVICE void measure(const Encoding& p, uint64_t chunks) {
+    sum_chunk(x, chunk.bytes == kChunkBytes, room.sums);
+    if constexpr (K::kExponent != 0) {
+      if (allows(kExp)) count_exponents<K>(x, chunk.words, exponent_counts(room));
+    }
+    if (allows(kDiff)) measure_widths(room.diff, differences());
+    if (R && allows(kStep)) measure_widths(room.step, changes());
+    if (R && allows(kXrz)) {
+#pragma unroll
+      for (uint32_t pass = 0; pass < kPasses; pass++) {
+        Vector d;
+#pragma unroll
+        for (uint32_t i = 0; i < 4; i++) d.word[i] = x.pass[pass].word[i] ^ reference.pass[pass].word[i];
+        store_planes<K>(reinterpret_cast<uint8_t*>(room.planes), pass, d);
+      }
+    }
+    bool different = sync_any(allows(kConst) && differs());
+    uint32_t warp = warp_index();
+    if (warp == kHashWarp) {
+      uint64_t hash = hash_chunk(room.sums, chunk.plain, chunk.bytes);
+      if (lane_index() == 0) reinterpret_cast<uint64_t*>(tables(p.container, chunks).hashes)[block_index()] = hash;
+    }
+    if (allows(kDiff) && (warp == kPlacingWarp || warp == kPlacingWarp + 1)) {
+      uint32_t n = place_blocks<K>(room.diff[warp - kPlacingWarp], blocks) + tail;
+      if (lane_index() == 0) (warp == kPlacingWarp ? room.sizes[kDiff] : room.second[0]) = n;
+    }
+    if constexpr (K::kExponent != 0) {
+      if (warp == kCodesWarp && allows(kExp)) {
+        Codes c = choose_codes<K>(exponent_counts(room), chunk.words);
+        if (lane_index() == 0) {
+          room.codes = c;
+          room.sizes[kExp] = exp_bytes<K>(c, (chunk.words + 31) / 32) + tail;
+        }
+      }
+    }
+    if (R && allows(kStep) && (warp == kStepWarp || warp == kStepWarp + 1)) {
+      uint32_t n = kReferenceHead + place_blocks<K>(room.step[R ? warp - kStepWarp : 0], blocks) + tail;
+      if (lane_index() == 0) (warp == kStepWarp ? room.sizes[kStep] : room.second[1]) = n;
+    }
+    if (R && allows(kXrz)) measure_planes<K>(marks, reinterpret_cast<const uint8_t*>(room.planes), room.plane_counts);
+    if (thread_index() == 0) room.sizes[kConst] = different ? kNever : S + tail;
+    sync_block();
+  }
+
+  // Returns the mode with the smallest payload, of equal ones the first, and its size.
+  VELOCPY_DEVICE uint32_t choose(uint32_t& size, Forms& forms) const {
+    if (R && allows(kXrz)) forms = choose_forms<K>(room.plane_counts, chunk.words);
+    uint32_t best = kRaw;
+    size = chunk.bytes;
+#pragma unroll
+    for (uint32_t mode = kConst; mode < kModes; mode++) {
+      if (!allows(mode)) continue;
+      uint32_t n = R && mode == kXrz ? kReferenceHead + forms.bytes + tail : room.sizes[mode];
+      if (mode == kDiff || mode == kStep) n = smaller(n, room.second[mode == kStep]);
+      if (n >= size) continue;
+      size = n;
+      best = mode;
+    }
+    return best;
+  }
+
+  // Stages a payload. Has barriers, but none at the end.
+  VELOCPY_DEVICE void write(uint32_t mode, uint32_t size, const Forms& forms) {
+    auto* payload = reinterpret_cast<uint8_t*>(room.payload);
+    if (thread_index() < round_up(size, 16) - size) payload[size + thread_index()] = 0;
+    if (mode == kRaw) {
+#pragma unroll
+      for (uint32_t pass = 0; pass < kPasses; pass++) store(&room.payload[vector_index(pass)], x.pass[pass]);
+      if (tail != 0) sync_block();
+    }
+    if (thread_index() < tail) payload[size - tail + thread_index()] = reinterpret_cast<const uint8_t*>(chunk.plain)[chunk.words * S + thread_index()];
+    if (mode == kConst && thread_index() < S) payload[thread_index()] = reinterpret_cast<const uint8_t*>(chunk.plain)[thread_index()];
+    uint32_t order = (mode == kDiff || mode == kStep) && room.second[mode == kStep] < room.sizes[mode] ? 2 : 1;
+    if (mode == kDiff) write_diff<K>(payload, room.diff[order - 1], order, size - tail, differences());
+    if constexpr (K::kExponent != 0) {
+      if (mode == kExp) write_exp<K>(payload, x, chunk.words, room.codes, room.escape_counts);
+    }
+    if (!R || mode < kXrz) return;
+    sum_chunk(reference, chunk.bytes == kChunkBytes, room.sums);
+    sync_block();
+    if (warp_index() == kHashWarp) {
+      uint64_t hash = hash_chunk(room.sums, chunk.reference, chunk.bytes);
+      if (lane_index() == 0) {
+        reinterpret_cast<uint32_t*>(payload)[0] = static_cast<uint32_t>(hash);
+        reinterpret_cast<uint32_t*>(payload)[1] = 0;
+      }
+    }
+    uint8_t* body = payload + kReferenceHead;
+    if (mode == kXrz) write_xor<K>(body, reinterpret_cast<const uint8_t*>(room.planes), marks, forms, room.plane_counts, chunk.words);
+    if (mode == kStep) write_diff<K>(body, room.step[R ? order - 1 : 0], order, size - tail - kReferenceHead, changes());
+  }
+
+  // Encodes the chunk and writes its part of the container.
+  VELOCPY_DEVICE void run(const Encoding& p) {
+    uint64_t chunks = (p.bytes - 1) / kChunkBytes + 1;
+    auto* state = reinterpret_cast<uint64_t*>(p.state);
+    begin();
+    measure(p, chunks);
+    uint32_t size;
+    Forms forms = {};
+    uint32_t mode = choose(size, forms), rounded = round_up(size, 16);
+    if (thread_index() == 0) publish_own(state, block_index(), rounded);
+    if (mode == kRaw || mode == kExp) sync_block();  // the counts of exponents were read
+    write(mode, size, forms);
+    if (warp_index() == kPlacingWarp) {
+      uint64_t before = sum_of_blocks(state, block_index(), rounded);
+      if (lane_index() == 0) room.before = before;
+    }
+    sync_block();
+    Tables t = tables(p.container, chunks);
+    uint64_t to = t.payloads + room.before;
+    for (uint32_t v = thread_index(); v < rounded / 16; v += kCodecThreads) store(reinterpret_cast<Vector*>(to) + v, room.payload[v]);
+    if (thread_index() != 0) return;
+    reinterpret_cast<uint16_t*>(t.lengths)[block_index()] = static_cast<uint16_t>(size);
+    reinterpret_cast<uint8_t*>(t.modes)[block_index()] = static_cast<uint8_t>(mode);
+    if (block_index() + 1 == chunks) *reinterpret_cast<uint64_t*>(p.length) = to + rounded - p.container;
+  }
+};
+
+template <class K, bool R>
+VELOCPY_DEVICE void encode_chunk(const Encoding& p) {
+  VELOCPY_SHARED EncodeRoom<K, R> room;
+  Chunk chunk = chunk_of(p.plain, p.reference, p.bytes, block_index(), K::kSize);
+  uint32_t allowed = chunk.words == 0 ? 0 : p.modes & ((1 << kModes) - 1);
+  if (K::kExponent == 0) allowed &= ~(1u << kExp);
+  if (!R) allowed &= ~(1u << kXrz | 1u << kStep);
+  Encoder<K, R> encoder = {room, chunk, blocks_of<K>(chunk.words), chunk.bytes % K::kSize, allowed, {}, {}, {}};
+  encoder.run(p);
+}
+
+// The shared memory of a block that decodes.
+struct DecodeRoom {
+  Vector payload[kChunkVectors + 2];  // reads of up to 16 bytes behind a payload are harmless
+  Sums sums;
+  Blocks blocks;
+  Rows rows;
+  uint64_t totals[kCodecWarps];
+  PlaneStart starts[8];
+  uint32_t counts[kCodecWarps];
+  bool found;  // the planes of kXrz
+};
+
+// One block's decoding.
+template <class K>
+struct Decoder {
+  static constexpr uint32_t S = K::kSize;
+  DecodeRoom& room;
+  Chunk chunk;
+  uint32_t mode, bytes;  // of the payload
+  Share x;
+
+  // Stages the payload. Behind it follow zeros up to a whole vector.
+  VELOCPY_DEVICE void stage(uint64_t from) {
+#pragma unroll
+    for (uint32_t i = 0; i < kPasses; i++) {
+      uint32_t v = i * kCodecThreads + thread_index();
+      if (v < (bytes + 15) / 16) room.payload[v] = load(reinterpret_cast<const Vector*>(from) + v);
+    }
+    sync_block();
+  }
+
+  VELOCPY_DEVICE void add_reference() {
+    Share reference;
+    load_share<K>(reference, chunk.reference, chunk.words);
+#pragma unroll
+    for (uint32_t pass = 0; pass < kPasses; pass++) x.pass[pass] = add<S>(x.pass[pass], reference.pass[pass]);
+  }
+
+  // Each of these reads the words of a body and returns whether the thread found it malformed. They have barriers.
+  VELOCPY_DEVICE bool read_diff(uint32_t head, uint32_t body_bytes) {
+    auto* body = reinterpret_cast<const uint8_t*>(room.payload) + head;
+    auto* words = reinterpret_cast<const uint32_t*>(body);
+    uint32_t planes, order = words[S == 8 ? 2 : 1];
+    if (read_widths<K>(room.blocks, room.rows, blocks_of<K>(chunk.words), body, body_bytes, planes) || order < 1 || order > 2) return true;
+    read_planes<K>(x, room.blocks, body + planes);
+    if (order == 2) sum_chunk_words<K>(x, 0, room.totals);
+    sum_chunk_words<K>(x, S == 8 ? pair(words[0], words[1]) : words[0], room.totals);
+    return false;
+  }
+
+  VELOCPY_DEVICE bool read_xor(uint32_t head, uint32_t body_bytes) {
+    auto* payload = reinterpret_cast<uint8_t*>(room.payload);
+    if (warp_index() == kPlacingWarp) {
+      bool found = find_planes<K>(room.starts, payload + head, body_bytes, chunk.words);
+      if (lane_index() == 0) room.found = found;
+    }
+    sync_block();
+    if (!room.found) return true;
+    bool bad = read_planes_of_bytes<K>(payload, head, room.starts, chunk.words, room.counts);
+    Share reference;
+    load_share<K>(reference, chunk.reference, chunk.words);
+#pragma unroll
+    for (uint32_t pass = 0; pass < kPasses; pass++) {
+      x.pass[pass] = load_planes<K>(payload, pass);
+#pragma unroll
+      for (uint32_t i = 0; i < 4; i++) x.pass[pass].word[i] ^= reference.pass[pass].word[i];
+    }
+    return bad;
+  }
+
+  // Reads the words of the payload. Returns whether the thread found it malformed. All threads return at the same barrier.
+  VELOCPY_DEVICE bool read() {
+    uint32_t tail = chunk.bytes % S, head = mode >= kXrz ? kReferenceHead : 0;
+    auto* payload = reinterpret_cast<const uint8_t*>(room.payload);
+    if (mode >= kModes) return true;
+    if (mode == kRaw) {
+#pragma unroll
+      for (uint32_t pass = 0; pass < kPasses; pass++) x.pass[pass] = room.payload[vector_index(pass)];
+      return bytes != chunk.bytes;
+    }
+    if (chunk.words == 0 || bytes < tail + head || (mode >= kXrz && chunk.reference == 0)) return true;
+    uint32_t body_bytes = bytes - tail - head;
+    if (head != 0 && reinterpret_cast<const uint32_t*>(payload)[1] != 0) return true;
+    if (mode == kConst) {
+      Vector v = repeated<S>(word_at<S>(reinterpret_cast<uint64_t>(payload)));
+#pragma unroll
+      for (uint32_t pass = 0; pass < kPasses; pass++) x.pass[pass] = v;
+      return body_bytes != S;
+    }
+    if (mode == kExp) {
+      if constexpr (K::kExponent == 0) return true;
+      else return read_exp<K>(x, payload, body_bytes, chunk.words, room.counts);
+    }
+    if (mode == kXrz) return read_xor(head, body_bytes);
+    bool bad = read_diff(head, body_bytes);
+    if (mode == kStep && !bad) add_reference();
+    return bad;
+  }
+
+  // Writes the chunk to its place.
+  VELOCPY_DEVICE void write() {
+    if (chunk.words == K::kChunkWords) {
+#pragma unroll
+      for (uint32_t pass = 0; pass < kPasses; pass++) store_anywhere(chunk.plain + 16 * vector_index(pass), x.pass[pass]);
+      return;
+    }
+    uint32_t tail = chunk.bytes % S, whole = chunk.bytes - tail;
+    auto* to = reinterpret_cast<uint8_t*>(chunk.plain);
+    if (thread_index() < tail) to[whole + thread_index()] = reinterpret_cast<const uint8_t*>(room.payload)[bytes - tail + thread_index()];
+#pragma unroll
+    for (uint32_t pass = 0; pass < kPasses; pass++) {
+      uint32_t at = 16 * vector_index(pass);
+#pragma unroll
+      for (uint32_t i = 0; i < 16; i++)
+        if (at + i < whole) to[at + i] = static_cast<uint8_t>(x.pass[pass].word[i / 4] >> 8 * (i % 4));
+    }
+  }
+
+  // Decodes the chunk and returns its fault to the warp of the hash.
+  VELOCPY_DEVICE uint8_t run(uint64_t payload, uint64_t hash) {
+    bool fits = bytes <= chunk.bytes;
+    if (fits) stage(payload);
+    // The end of the payload is read before the planes of Xrz replace it.
+    uint32_t tail = chunk.bytes % S;
+    uint8_t end = fits && bytes >= tail && thread_index() < tail ? reinterpret_cast<const uint8_t*>(room.payload)[bytes - tail + thread_index()] : 0;
+    if (sync_any(!fits || read())) return kFaultMalformed;
+    if (thread_index() < tail) reinterpret_cast<uint8_t*>(room.payload)[bytes - tail + thread_index()] = end;
+    write();
+    sum_chunk(x, chunk.bytes == kChunkBytes, room.sums);
+    sync_block();
+    if (warp_index() != kHashWarp) return kFaultNone;
+    return hash_chunk(room.sums, chunk.plain, chunk.bytes) == hash ? kFaultNone : kFaultHash;
+  }
+};
+
+template <class K>
+VELOCPY_DEVICE void decode_chunk(const Decoding& p) {
+  VELOCPY_SHARED DecodeRoom room;
+  uint32_t number = p.first + block_index();
+  Chunk chunk = chunk_of(p.plain, p.reference, p.bytes, number, K::kSize);
+  Tables t = tables(p.container, (p.bytes - 1) / kChunkBytes + 1);
+  uint32_t mode = reinterpret_cast<const uint8_t*>(t.modes)[number], bytes = reinterpret_cast<const uint16_t*>(t.lengths)[number];
+  Decoder<K> decoder = {room, chunk, mode, bytes, {}};
+  uint64_t payload = p.container + reinterpret_cast<const uint64_t*>(p.offsets)[number];
+  uint8_t fault = decoder.run(payload, reinterpret_cast<const uint64_t*>(t.hashes)[number]);
+  if (thread_index() == kHashWarp * 32) reinterpret_cast<uint8_t*>(p.faults)[number] = fault;
+}
+
+// The kinds that have kernels.
+using Bytes = Kind<1, 0>;
+using Float16 = Kind<2, 5>;
+using BFloat16 = Kind<2, 8>;
+using Float32 = Kind<4, 8>;
+using Float64 = Kind<8, 11>;
+
+}  // namespace velocpy

@@ -1,0 +1,139 @@
+// A chunk between global memory, registers and its hash.
+#pragma once
+
+#include "codec_words.cuh"
+#include "machine.cuh"
+#include "parameters.h"
+#include "sums.cuh"
+#include "xxh3.h"
+
+namespace velocpy {
+
+constexpr uint32_t kHashBlocks = kChunkBytes / xxh3::kBlock;
+using Sums = uint64_t[kHashBlocks][xxh3::kLanes];
+
+// The modes, as gocore/reduction/codec numbers them.
+constexpr uint32_t kRaw = 0, kConst = 1, kDiff = 2, kExp = 3, kXrz = 4, kStep = 5, kModes = 6;
+constexpr uint32_t kReferenceHead = 8;  // the bytes before the bodies of kXrz and kStep
+
+VELOCPY_DEVICE uint32_t round_up(uint32_t n, uint32_t to) { return (n + to - 1) & ~(to - 1); }
+VELOCPY_DEVICE uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
+VELOCPY_DEVICE uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
+
+// Where the parts of a container for so many chunks begin.
+struct Tables {
+  uint64_t hashes, lengths, modes, payloads;
+};
+VELOCPY_DEVICE Tables tables(uint64_t container, uint64_t chunks) {
+  constexpr uint64_t kHeader = 64;
+  uint64_t hashes = container + kHeader;
+  return {hashes, hashes + 8 * chunks, hashes + 10 * chunks, container + ((kHeader + 11 * chunks + 15) & ~uint64_t{15})};
+}
+
+// What a block of threads works on: a chunk of the region, of which only the last is shorter than kChunkBytes.
+struct Chunk {
+  uint64_t plain, reference;  // addresses
+  uint32_t bytes, words;      // whole words; fewer bytes than a word may follow
+};
+VELOCPY_DEVICE Chunk chunk_of(uint64_t plain, uint64_t reference, uint64_t region, uint32_t number, uint32_t size) {
+  uint64_t begin = static_cast<uint64_t>(number) * kChunkBytes, left = region - begin;
+  uint32_t bytes = left < kChunkBytes ? static_cast<uint32_t>(left) : kChunkBytes;
+  return {plain + begin, reference == 0 ? 0 : reference + begin, bytes, bytes / size};
+}
+
+// How many words of a thread's vector are there.
+template <class K>
+VELOCPY_DEVICE uint32_t valid_words(uint32_t words, uint32_t pass) {
+  uint32_t before = vector_index(pass) * K::kWords;
+  return before >= words ? 0 : smaller(words - before, K::kWords);
+}
+
+// Reads the bytes of the vectors; zeros follow the last word.
+template <class K>
+VELOCPY_DEVICE void load_share(Share& x, uint64_t from, uint32_t words) {
+  uint32_t shift = static_cast<uint32_t>(from) & 15;
+  if (words == K::kChunkWords && shift == 0) {
+#pragma unroll
+    for (uint32_t i = 0; i < kPasses; i++) x.pass[i] = load(reinterpret_cast<const Vector*>(from) + vector_index(i));
+  } else if (words == K::kChunkWords) {
+#pragma unroll
+    for (uint32_t i = 0; i < kPasses; i++) x.pass[i] = load_shifted(reinterpret_cast<const Vector*>(from - shift) + vector_index(i), shift);
+  } else {
+#pragma unroll
+    for (uint32_t i = 0; i < kPasses; i++) {
+      auto* p = reinterpret_cast<const uint8_t*>(from) + vector_index(i) * 16;
+      uint64_t half[2] = {};
+#pragma unroll 1
+      for (uint32_t n = valid_words<K>(words, i) * K::kSize; n-- > 0;) {
+        half[1] = half[1] << 8 | half[0] >> 56;
+        half[0] = half[0] << 8 | p[n];
+      }
+      x.pass[i] = {{static_cast<uint32_t>(half[0]), static_cast<uint32_t>(half[0] >> 32), static_cast<uint32_t>(half[1]),
+                    static_cast<uint32_t>(half[1] >> 32)}};
+    }
+  }
+}
+
+// A word at any address.
+template <uint32_t S>
+VELOCPY_DEVICE uint64_t word_at(uint64_t from) {
+  uint64_t word = 0;
+#pragma unroll 1
+  for (uint32_t i = S; i-- > 0;) word = word << 8 | reinterpret_cast<const uint8_t*>(from)[i];
+  return word;
+}
+
+// Sums the blocks of the hash, of which each warp has two in its registers: see stream in sums.cuh. The last block of a whole chunk is
+// summed as the end of a hash is, with the keys of that.
+VELOCPY_DEVICE void sum_chunk(const Share& x, bool whole, Sums& sums) {
+  uint32_t lane = lane_index(), word = lane / 4 + 2 * (lane % 4);
+  uint64_t keys[2][2] = {{xxh3::kSecret[word], xxh3::kSecret[word + 1]}, {xxh3::kSecret[word + 8], xxh3::kSecret[word + 9]}};
+  uint64_t even[2] = {}, odd[2] = {};
+#pragma unroll
+  for (uint32_t i = 0; i < kPasses; i++) {
+    if (i == kPasses - 1 && whole && warp_index() == kCodecWarps - 1 && lane >= 28) {
+      constexpr uint32_t kLastKey = sizeof xxh3::kSecret - xxh3::kStripe - 7;
+      keys[1][0] = xxh3::secret(kLastKey + 16 * (lane % 4));
+      keys[1][1] = xxh3::secret(kLastKey + 16 * (lane % 4) + 8);
+    }
+    xxh3::add_pair(even[i / 2], odd[i / 2], low_half(x.pass[i]), high_half(x.pass[i]), keys[i % 2][0], keys[i % 2][1]);
+  }
+  uint64_t of_even = split(even[0], even[1], lane, 16), of_odd = split(odd[0], odd[1], lane, 16);
+  uint64_t sum = split(of_even, of_odd, lane, 8);
+  sum += from_lane(sum, 4);
+  if ((lane & 4) == 0) sums[2 * warp_index() + lane / 16][2 * (lane % 4) + (lane / 8 & 1)] = sum;
+}
+
+// The hash of a chunk whose blocks were summed, computed by a warp. The end of a short chunk is read from memory.
+VELOCPY_DEVICE uint64_t hash_chunk(const Sums& sums, uint64_t from, uint32_t bytes) {
+  uint32_t lane = lane_index() % xxh3::kLanes;
+  auto* p = reinterpret_cast<const uint8_t*>(from);
+  if (bytes <= xxh3::kShort) return xxh3::hash_short(p, bytes);
+  uint64_t state = xxh3::kStart[lane];
+  uint32_t scrambled = xxh3::scrambled_blocks(bytes);
+#pragma unroll 5
+  for (uint32_t b = 0; b < scrambled; b++) state = xxh3::scramble(state + sums[b][lane], lane);
+  if (bytes == kChunkBytes) {
+    state += sums[kHashBlocks - 1][lane];
+  } else {
+    uint64_t end = xxh3::tail_lane(p, bytes, lane, lane_index() / xxh3::kLanes, 4);
+    end += from_lane(end, 8);
+    state += end + from_lane(end, 16);
+  }
+  return xxh3::finish(merge_lanes(state, lane), bytes);
+}
+
+// The sum of the values of the lanes before this one, for values of which only some bits are used.
+template <class T>
+VELOCPY_DEVICE T sum_before(T value, T& all) {
+  T sum = value;
+#pragma unroll
+  for (uint32_t step = 1; step < 32; step *= 2) {
+    T other = at_lane(sum, lane_index() - step);
+    if (lane_index() >= step) sum += other;
+  }
+  all = at_lane(sum, 31);
+  return sum - value;
+}
+
+}  // namespace velocpy

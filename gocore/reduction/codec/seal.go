@@ -1,0 +1,34 @@
+package codec
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// SealTables writes the header of a container whose tables and payloads are in place, as the kernels of a GPU write them. It clears the bytes between
+// tables and payloads, and returns the container's length.
+func SealTables(container []byte, k Kind, plain int) (int, error) {
+	if err := k.check(); err != nil {
+		return 0, err
+	}
+	chunks := Chunks(plain)
+	at := payloadsAt(chunks)
+	if len(container) < at {
+		return 0, fmt.Errorf("%w: tables of %d chunks in a container of %d B", ErrLength, chunks, len(container))
+	}
+	_, lengths, modeTable := tables(container, chunks)
+	flags := 0
+	for i, m := range modeTable {
+		n := int(binary.LittleEndian.Uint16(lengths[2*i:]))
+		if Mode(m) >= modes || n > chunkLength(plain, i) || roundUp(n, payloadAlign) > len(container)-at {
+			return 0, fmt.Errorf("%w: chunk %d has mode %d, payload %d B at %d", ErrLength, i, m, n, at)
+		}
+		at += roundUp(n, payloadAlign)
+		if Mode(m).referenced() {
+			flags = flagReference
+		}
+	}
+	clear(container[headerBytes+entryBytes*chunks : payloadsAt(chunks)])
+	writeHeader(container, k, plain, flags, chunks, at)
+	return at, nil
+}
