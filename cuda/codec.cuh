@@ -31,6 +31,7 @@ struct EncodeRoom {
   Vector last[R ? 2 : 1][kCodecWarps];  // the last vector of each warp: of the chunk, of the reference
   Blocks diff[2];                       // by order
   Blocks step[R ? 2 : 1];
+  uint64_t first;                       // the first 8 bytes
   Codes codes;
   uint32_t sizes[kModes], second[2];  // second: of order 2, for kDiff and kStep
   uint32_t plane_counts[kCodecWarps], escape_counts[kCodecWarps];
@@ -56,29 +57,30 @@ struct Encoder {
 
   VELOCPY_DEVICE bool allows(uint32_t mode) const { return allowed >> mode & 1; }
 
-  VELOCPY_DEVICE Differences<K, false> differences() const {
-    return {x, reference, chunk.words, edge_of<K, false>(x, reference, room.last[0], room.last[0])};
-  }
-  VELOCPY_DEVICE Differences<K, true> changes() const {
-    return {x, reference, chunk.words, edge_of<K, true>(x, reference, room.last[0], room.last[R ? 1 : 0])};
+  // The differences of kDiff or kStep.
+  VELOCPY_DEVICE Differences<K, R> differences(uint32_t mode) const {
+    Differences<K, R> d = {x, reference, chunk.words, mode == kStep ? ~0u : 0, {}};
+    d.set_edge(room.last[0], room.last[R ? 1 : 0]);
+    return d;
   }
 
   // Reads the chunk.
   VELOCPY_DEVICE void begin() {
+    load_share<K>(x, chunk.plain, chunk.words, room.payload);
+    if (R) load_share<K>(reference, chunk.reference, chunk.words, room.payload);
     if (allows(kExp))
       for (uint32_t i = thread_index(); i < 1u << K::kExponent; i += kCodecThreads) exponent_counts(room)[i] = 0;
-    load_share<K>(x, chunk.plain, chunk.words);
-    if (R) load_share<K>(reference, chunk.reference, chunk.words);
     if (lane_index() == 31) {
       room.last[0][warp_index()] = x.pass[kPasses - 1];
       if (R) room.last[R ? 1 : 0][warp_index()] = reference.pass[kPasses - 1];
     }
+    if (thread_index() == 0) room.first = low_half(x.pass[0]);
     sync_block();
   }
 
   // Whether the thread has a word that is not the first.
   VELOCPY_DEVICE bool differs() const {
-    Vector first = repeated<S>(word_at<S>(chunk.plain));
+    Vector first = repeated<S>(room.first);
     uint32_t different = 0;
 #pragma unroll
     for (uint32_t pass = 0; pass < kPasses; pass++) {
@@ -96,8 +98,9 @@ struct Encoder {
     if constexpr (K::kExponent != 0) {
       if (allows(kExp)) count_exponents<K>(x, chunk.words, exponent_counts(room));
     }
-    if (allows(kDiff)) measure_widths(room.diff, differences());
-    if (R && allows(kStep)) measure_widths(room.step, changes());
+#pragma unroll 1
+    for (uint32_t mode = kDiff; mode <= (R ? kStep : kDiff); mode += kStep - kDiff)
+      if (allows(mode)) measure_widths(mode == kDiff ? room.diff : room.step, differences(mode));
     if (R && allows(kXrz)) {
 #pragma unroll
       for (uint32_t pass = 0; pass < kPasses; pass++) {
@@ -162,25 +165,32 @@ struct Encoder {
       if (tail != 0) sync_block();
     }
     if (thread_index() < tail) payload[size - tail + thread_index()] = reinterpret_cast<const uint8_t*>(chunk.plain)[chunk.words * S + thread_index()];
-    if (mode == kConst && thread_index() < S) payload[thread_index()] = reinterpret_cast<const uint8_t*>(chunk.plain)[thread_index()];
+    if (mode == kConst && thread_index() < S) payload[thread_index()] = static_cast<uint8_t>(room.first >> 8 * thread_index());
     uint32_t order = (mode == kDiff || mode == kStep) && room.second[mode == kStep] < room.sizes[mode] ? 2 : 1;
-    if (mode == kDiff) write_diff<K>(payload, room.diff[order - 1], order, size - tail, differences());
     if constexpr (K::kExponent != 0) {
       if (mode == kExp) write_exp<K>(payload, x, chunk.words, room.codes, room.escape_counts);
     }
-    if (!R || mode < kXrz) return;
+    uint32_t head = mode >= kXrz ? kReferenceHead : 0;
+    if (R && head != 0) write_reference_hash();
+    uint8_t* body = payload + head;
+    if (R && mode == kXrz) write_xor<K>(body, reinterpret_cast<const uint8_t*>(room.planes), marks, forms, room.plane_counts, chunk.words);
+    if (mode == kDiff || mode == kStep) {
+      const Blocks* list = mode == kDiff ? room.diff : room.step;
+      write_diff<K>(body, list[order - 1], order, size - tail - head, differences(mode));
+    }
+  }
+
+  // Stages what precedes the bodies of modes that need the reference.
+  VELOCPY_DEVICE void write_reference_hash() {
     sum_chunk(reference, chunk.bytes == kChunkBytes, room.sums);
     sync_block();
     if (warp_index() == kHashWarp) {
       uint64_t hash = hash_chunk(room.sums, chunk.reference, chunk.bytes);
       if (lane_index() == 0) {
-        reinterpret_cast<uint32_t*>(payload)[0] = static_cast<uint32_t>(hash);
-        reinterpret_cast<uint32_t*>(payload)[1] = 0;
+        room.payload[0].word[0] = static_cast<uint32_t>(hash);
+        room.payload[0].word[1] = 0;
       }
     }
-    uint8_t* body = payload + kReferenceHead;
-    if (mode == kXrz) write_xor<K>(body, reinterpret_cast<const uint8_t*>(room.planes), marks, forms, room.plane_counts, chunk.words);
-    if (mode == kStep) write_diff<K>(body, room.step[R ? order - 1 : 0], order, size - tail - kReferenceHead, changes());
   }
 
   // Encodes the chunk and writes its part of the container.
@@ -252,13 +262,6 @@ struct Decoder {
     sync_block();
   }
 
-  VELOCPY_DEVICE void add_reference() {
-    Share reference;
-    load_share<K>(reference, chunk.reference, chunk.words);
-#pragma unroll
-    for (uint32_t pass = 0; pass < kPasses; pass++) x.pass[pass] = add<S>(x.pass[pass], reference.pass[pass]);
-  }
-
   // Each of these reads the words of a body and returns whether the thread found it malformed. They have barriers.
   VELOCPY_DEVICE bool read_diff(uint32_t head, uint32_t body_bytes) {
     auto* body = reinterpret_cast<const uint8_t*>(room.payload) + head;
@@ -266,8 +269,9 @@ struct Decoder {
     uint32_t planes, order = words[S == 8 ? 2 : 1];
     if (read_widths<K>(room.blocks, room.rows, blocks_of<K>(chunk.words), body, body_bytes, planes) || order < 1 || order > 2) return true;
     read_planes<K>(x, room.blocks, body + planes);
-    if (order == 2) sum_chunk_words<K>(x, 0, room.totals);
-    sum_chunk_words<K>(x, S == 8 ? pair(words[0], words[1]) : words[0], room.totals);
+    uint64_t base = S == 8 ? pair(words[0], words[1]) : words[0];
+#pragma unroll 1
+    for (uint32_t n = order; n > 0; n--) sum_chunk_words<K>(x, n == 1 ? base : 0, room.totals);
     return false;
   }
 
@@ -280,14 +284,8 @@ struct Decoder {
     sync_block();
     if (!room.found) return true;
     bool bad = read_planes_of_bytes<K>(payload, head, room.starts, chunk.words, room.counts);
-    Share reference;
-    load_share<K>(reference, chunk.reference, chunk.words);
 #pragma unroll
-    for (uint32_t pass = 0; pass < kPasses; pass++) {
-      x.pass[pass] = load_planes<K>(payload, pass);
-#pragma unroll
-      for (uint32_t i = 0; i < 4; i++) x.pass[pass].word[i] ^= reference.pass[pass].word[i];
-    }
+    for (uint32_t pass = 0; pass < kPasses; pass++) x.pass[pass] = load_planes<K>(payload, pass);
     return bad;
   }
 
@@ -314,28 +312,19 @@ struct Decoder {
       if constexpr (K::kExponent == 0) return true;
       else return read_exp<K>(x, payload, body_bytes, chunk.words, room.counts);
     }
-    if (mode == kXrz) return read_xor(head, body_bytes);
-    bool bad = read_diff(head, body_bytes);
-    if (mode == kStep && !bad) add_reference();
-    return bad;
+    return mode == kXrz ? read_xor(head, body_bytes) : read_diff(head, body_bytes);
   }
 
-  // Writes the chunk to its place.
-  VELOCPY_DEVICE void write() {
-    if (chunk.words == K::kChunkWords) {
-#pragma unroll
-      for (uint32_t pass = 0; pass < kPasses; pass++) store_anywhere(chunk.plain + 16 * vector_index(pass), x.pass[pass]);
-      return;
-    }
-    uint32_t tail = chunk.bytes % S, whole = chunk.bytes - tail;
-    auto* to = reinterpret_cast<uint8_t*>(chunk.plain);
-    if (thread_index() < tail) to[whole + thread_index()] = reinterpret_cast<const uint8_t*>(room.payload)[bytes - tail + thread_index()];
+  // Applies the reference to what kXrz and kStep have read.
+  VELOCPY_DEVICE void apply_reference() {
+    Share reference;
+    load_share<K>(reference, chunk.reference, chunk.words, room.payload);
 #pragma unroll
     for (uint32_t pass = 0; pass < kPasses; pass++) {
-      uint32_t at = 16 * vector_index(pass);
+      Vector& v = x.pass[pass];
+      const Vector &r = reference.pass[pass], sum = add<S>(v, r);
 #pragma unroll
-      for (uint32_t i = 0; i < 16; i++)
-        if (at + i < whole) to[at + i] = static_cast<uint8_t>(x.pass[pass].word[i / 4] >> 8 * (i % 4));
+      for (uint32_t i = 0; i < 4; i++) v.word[i] = mode == kStep ? sum.word[i] : v.word[i] ^ r.word[i];
     }
   }
 
@@ -347,8 +336,9 @@ struct Decoder {
     uint32_t tail = chunk.bytes % S;
     uint8_t end = fits && bytes >= tail && thread_index() < tail ? reinterpret_cast<const uint8_t*>(room.payload)[bytes - tail + thread_index()] : 0;
     if (sync_any(!fits || read())) return kFaultMalformed;
-    if (thread_index() < tail) reinterpret_cast<uint8_t*>(room.payload)[bytes - tail + thread_index()] = end;
-    write();
+    if (mode >= kXrz) apply_reference();
+    store_share<K>(chunk.plain, x, chunk.words, room.payload);
+    if (thread_index() < tail) reinterpret_cast<uint8_t*>(chunk.plain)[chunk.words * S + thread_index()] = end;
     sum_chunk(x, chunk.bytes == kChunkBytes, room.sums);
     sync_block();
     if (warp_index() != kHashWarp) return kFaultNone;

@@ -48,30 +48,53 @@ VELOCPY_DEVICE uint32_t valid_words(uint32_t words, uint32_t pass) {
   return before >= words ? 0 : smaller(words - before, K::kWords);
 }
 
-// Reads the bytes of the vectors; zeros follow the last word.
+// Reads the vectors; zeros follow the last word. Chunks that are short or not aligned pass through `room`, of shared memory, with two barriers.
 template <class K>
-VELOCPY_DEVICE void load_share(Share& x, uint64_t from, uint32_t words) {
-  uint32_t shift = static_cast<uint32_t>(from) & 15;
-  if (words == K::kChunkWords && shift == 0) {
+VELOCPY_DEVICE void load_share(Share& x, uint64_t from, uint32_t words, Vector* room) {
+  if (words == K::kChunkWords && (from & 15) == 0) {
 #pragma unroll
     for (uint32_t i = 0; i < kPasses; i++) x.pass[i] = load(reinterpret_cast<const Vector*>(from) + vector_index(i));
-  } else if (words == K::kChunkWords) {
-#pragma unroll
-    for (uint32_t i = 0; i < kPasses; i++) x.pass[i] = load_shifted(reinterpret_cast<const Vector*>(from - shift) + vector_index(i), shift);
-  } else {
-#pragma unroll
-    for (uint32_t i = 0; i < kPasses; i++) {
-      auto* p = reinterpret_cast<const uint8_t*>(from) + vector_index(i) * 16;
-      uint64_t half[2] = {};
+    return;
+  }
+  uint32_t shift = static_cast<uint32_t>(from) & 15, bytes = words * K::kSize;
 #pragma unroll 1
-      for (uint32_t n = valid_words<K>(words, i) * K::kSize; n-- > 0;) {
-        half[1] = half[1] << 8 | half[0] >> 56;
-        half[0] = half[0] << 8 | p[n];
-      }
-      x.pass[i] = {{static_cast<uint32_t>(half[0]), static_cast<uint32_t>(half[0] >> 32), static_cast<uint32_t>(half[1]),
-                    static_cast<uint32_t>(half[1] >> 32)}};
+  for (uint32_t v = thread_index(); v < kChunkBytes / 16; v += kCodecThreads) {
+    if (16 * v + 16 > bytes) {
+      room[v] = {};
+      for (uint32_t i = 16 * v; i < bytes; i++) reinterpret_cast<uint8_t*>(room)[i] = reinterpret_cast<const uint8_t*>(from)[i];
+    } else {
+      auto* p = reinterpret_cast<const Vector*>(from - shift) + v;
+      room[v] = shift == 0 ? load(p) : load_shifted(p, shift);
     }
   }
+  sync_block();
+#pragma unroll
+  for (uint32_t i = 0; i < kPasses; i++) x.pass[i] = room[vector_index(i)];
+  sync_block();
+}
+
+// Writes the words of a chunk to any address. They pass through `room` as in load_share.
+template <class K>
+VELOCPY_DEVICE void store_share(uint64_t to, const Share& x, uint32_t words, Vector* room) {
+  if (words == K::kChunkWords && (to & 15) == 0) {
+#pragma unroll
+    for (uint32_t i = 0; i < kPasses; i++) store(reinterpret_cast<Vector*>(to) + vector_index(i), x.pass[i]);
+    return;
+  }
+  sync_block();
+#pragma unroll
+  for (uint32_t i = 0; i < kPasses; i++) room[vector_index(i)] = x.pass[i];
+  sync_block();
+  auto* bytes = reinterpret_cast<const uint8_t*>(room);
+  uint32_t n = words * K::kSize;
+  if ((to & 3) == 0) {
+    n &= ~3u;
+    for (uint32_t i = 4 * thread_index(); i < n; i += 4 * kCodecThreads)
+      *reinterpret_cast<uint32_t*>(to + i) = *reinterpret_cast<const uint32_t*>(bytes + i);
+  } else {
+    n = 0;
+  }
+  for (uint32_t i = n + thread_index(); i < words * K::kSize; i += kCodecThreads) reinterpret_cast<uint8_t*>(to)[i] = bytes[i];
 }
 
 // A word at any address.
@@ -87,14 +110,17 @@ VELOCPY_DEVICE uint64_t word_at(uint64_t from) {
 // summed as the end of a hash is, with the keys of that.
 VELOCPY_DEVICE void sum_chunk(const Share& x, bool whole, Sums& sums) {
   uint32_t lane = lane_index(), word = lane / 4 + 2 * (lane % 4);
-  uint64_t keys[2][2] = {{xxh3::kSecret[word], xxh3::kSecret[word + 1]}, {xxh3::kSecret[word + 8], xxh3::kSecret[word + 9]}};
+  const uint64_t* secret = xxh3::kLaneSecret;
+  uint64_t keys[2][2] = {{secret[word], secret[word + 1]}, {secret[word + 8], secret[word + 9]}};
   uint64_t even[2] = {}, odd[2] = {};
 #pragma unroll
   for (uint32_t i = 0; i < kPasses; i++) {
     if (i == kPasses - 1 && whole && warp_index() == kCodecWarps - 1 && lane >= 28) {
-      constexpr uint32_t kLastKey = sizeof xxh3::kSecret - xxh3::kStripe - 7;
-      keys[1][0] = xxh3::secret(kLastKey + 16 * (lane % 4));
-      keys[1][1] = xxh3::secret(kLastKey + 16 * (lane % 4) + 8);
+      // The words of the secret from byte 121 on.
+      static_assert(sizeof xxh3::kSecret - xxh3::kStripe - 7 == 8 * 15 + 1, "seven bytes before where those of a scrambling begin");
+      uint32_t last = 15 + 2 * (lane % 4);
+      keys[1][0] = secret[last] >> 8 | secret[last + 1] << 56;
+      keys[1][1] = secret[last + 1] >> 8 | secret[last + 2] << 56;
     }
     xxh3::add_pair(even[i / 2], odd[i / 2], low_half(x.pass[i]), high_half(x.pass[i]), keys[i % 2][0], keys[i % 2][1]);
   }
@@ -104,11 +130,14 @@ VELOCPY_DEVICE void sum_chunk(const Share& x, bool whole, Sums& sums) {
   if ((lane & 4) == 0) sums[2 * warp_index() + lane / 16][2 * (lane % 4) + (lane / 8 & 1)] = sum;
 }
 
+// All kernels share the code for the shortest chunks, which is long and rarely runs.
+VELOCPY_OUTLINED uint64_t hash_short(const uint8_t* p, uint32_t n) { return xxh3::hash_short(p, n); }
+
 // The hash of a chunk whose blocks were summed, computed by a warp. The end of a short chunk is read from memory.
 VELOCPY_DEVICE uint64_t hash_chunk(const Sums& sums, uint64_t from, uint32_t bytes) {
   uint32_t lane = lane_index() % xxh3::kLanes;
   auto* p = reinterpret_cast<const uint8_t*>(from);
-  if (bytes <= xxh3::kShort) return xxh3::hash_short(p, bytes);
+  if (bytes <= xxh3::kShort) return hash_short(p, bytes);
   uint64_t state = xxh3::kStart[lane];
   uint32_t scrambled = xxh3::scrambled_blocks(bytes);
 #pragma unroll 5

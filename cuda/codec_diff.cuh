@@ -38,17 +38,31 @@ VELOCPY_DEVICE uint64_t before_vector(const Vector& v, uint64_t& carry) {
   return before;
 }
 
-// The words whose differences are stored: those of the chunk, or their changes since the reference.
-template <class K, bool Step>
+// The words whose differences are stored: those of the chunk, or with R their changes since a reference. A mask of 0 turns the reference to zeros, so
+// that the same code serves mode Diff.
+template <class K, bool R>
 struct Differences {
   static constexpr uint32_t S = K::kSize;
   const Share& x;
   const Share& reference;
-  uint32_t words;
+  uint32_t words, mask;
   Edge edge;
 
-  VELOCPY_DEVICE Vector vector(uint32_t pass) const {
-    return Step ? subtract<S>(x.pass[pass], reference.pass[pass]) : x.pass[pass];
+  VELOCPY_DEVICE static Vector change(const Vector& v, const Vector& reference, uint32_t mask) {
+    if (!R) return v;
+    Vector r = reference;
+#pragma unroll
+    for (uint32_t i = 0; i < 4; i++) r.word[i] &= mask;
+    return subtract<S>(v, r);
+  }
+  VELOCPY_DEVICE Vector vector(uint32_t pass) const { return change(x.pass[pass], reference.pass[pass], mask); }
+
+  // `last` has the last vector of each warp. Before the first word of the chunk there is the same word.
+  VELOCPY_DEVICE void set_edge(const Vector* last, const Vector* last_reference) {
+    uint32_t warp = warp_index(), former = warp == 0 ? 0 : warp - 1;
+    Vector v = change(last[former], last_reference[former], mask), first = vector(0), d = differences<S>(v, 0);
+    edge = {pair(v.word[2], v.word[3]), pair(d.word[2], d.word[3])};
+    if (warp == 0) edge = {repeat<S>(pair(first.word[0], first.word[1])), 0};
   }
 
   // Zig-zag values; behind the last word they are 0.
@@ -80,21 +94,6 @@ struct Differences {
   }
 };
 
-// The edge of a warp: `last` has the last vector of each warp. Before the first word of the chunk there is the same word.
-template <class K, bool Step>
-VELOCPY_DEVICE Edge edge_of(const Share& x, const Share& reference, const Vector* last, const Vector* last_reference) {
-  uint32_t warp = warp_index();
-  uint32_t former = warp == 0 ? 0 : warp - 1;
-  Vector v = last[former], first = x.pass[0];
-  if (Step) {
-    v = subtract<K::kSize>(v, last_reference[former]);
-    first = subtract<K::kSize>(first, reference.pass[0]);
-  }
-  if (warp == 0) return {repeat<K::kSize>(pair(first.word[0], first.word[1])), 0};
-  Vector d = differences<K::kSize>(v, 0);
-  return {pair(v.word[2], v.word[3]), pair(d.word[2], d.word[3])};
-}
-
 // The number of bits of a lane's largest value.
 template <uint32_t S>
 VELOCPY_DEVICE uint32_t width_of(const Vector& z) {
@@ -107,8 +106,8 @@ VELOCPY_DEVICE uint32_t width_of(const Vector& z) {
 }
 
 // Fills in the widths for both orders.
-template <class K, bool Step>
-VELOCPY_DEVICE void measure_widths(Blocks* orders, const Differences<K, Step>& differences) {
+template <class K, bool R>
+VELOCPY_DEVICE void measure_widths(Blocks* orders, const Differences<K, R>& differences) {
   differences.both([&](uint32_t pass, const Vector& first, const Vector& second) {
     uint32_t one = width_of<K::kSize>(first), two = width_of<K::kSize>(second);
 #pragma unroll
@@ -173,8 +172,8 @@ VELOCPY_DEVICE void write_widths(uint8_t* to, const Blocks& list, uint32_t block
 }
 
 // Writes the body, which begins at a multiple of 4.
-template <class K, bool Step>
-VELOCPY_DEVICE void write_diff(uint8_t* body, const Blocks& list, uint32_t order, uint32_t body_bytes, const Differences<K, Step>& differences) {
+template <class K, bool R>
+VELOCPY_DEVICE void write_diff(uint8_t* body, const Blocks& list, uint32_t order, uint32_t body_bytes, const Differences<K, R>& differences) {
   constexpr uint32_t S = K::kSize;
   uint32_t planes = list.at[K::kBlocks - 1] + list.width[K::kBlocks - 1];
   if (warp_index() == 0) {

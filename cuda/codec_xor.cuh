@@ -174,7 +174,7 @@ VELOCPY_DEVICE void write_xor(uint8_t* body, const uint8_t* planes, Marks m, con
     }
     to += forms.all.twos + m.before.ones;
     if (m.two == 0) return;
-#pragma unroll
+#pragma unroll 1
     for (uint32_t i = 0; i < 4; i++) {
       Vector v = load(reinterpret_cast<const Vector*>(planes + swizzle(thread_index() * 64 + 16 * i)));
 #pragma unroll

@@ -7,6 +7,7 @@
 #ifdef __CUDACC__
 
 #define VELOCPY_DEVICE __device__ __forceinline__
+#define VELOCPY_OUTLINED static __device__ __noinline__
 #define VELOCPY_SHARED __shared__
 #define VELOCPY_KERNEL(threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
 #define VELOCPY_PARAMETER(type) const __grid_constant__ type

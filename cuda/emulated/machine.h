@@ -13,6 +13,7 @@
 #include <vector>
 
 #define VELOCPY_DEVICE inline
+#define VELOCPY_OUTLINED static
 #define VELOCPY_SHARED static
 #define VELOCPY_KERNEL(threads, blocks) extern "C" void
 #define VELOCPY_PARAMETER(type) const type&

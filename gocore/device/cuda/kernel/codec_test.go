@@ -44,6 +44,14 @@ func codecName(k codec.Kind) string {
 	return "fp64"
 }
 
+// codecKernels are the names of the codec's kernels. Their twin is the codec in Go.
+func codecKernels() (names []string) {
+	for _, kind := range []string{"bytes", "fp16", "bf16", "fp32", "fp64"} {
+		names = append(names, "velocpy_encode_"+kind, "velocpy_encode_"+kind+"_reference", "velocpy_decode_"+kind)
+	}
+	return names
+}
+
 var codecKinds = []codec.Kind{codec.Int8, codec.Int16, codec.Int32, codec.Int64, codec.Float16, codec.BFloat16, codec.Float32, codec.Float64}
 
 // codecWork is a region and the memory in which kernels encode and decode it. Bytes that no kernel may write are 0xa5.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"velocpy/gocore/base/checksum"
+	"velocpy/gocore/reduction/codec"
 )
 
 // header is the C++ header, which asserts its numbers at compile time.
@@ -68,6 +69,7 @@ func TestConstantsAreTheHeaders(t *testing.T) {
 	for name, want := range map[string]int{
 		"kLeafBytes": checksum.LeafBytes, "kStridedElements": straightUnit, "kSmallSide": smallSide, "kLargeSide": largeSide,
 		"kPackThreads": packThreads, "kSumThreads": sumThreads, "kStridedThreads": stridedThreads,
+		"kCodecThreads": codecThreads, "kChunkBytes": codec.ChunkBytes,
 	} {
 		m := regexp.MustCompile(`constexpr uint32_t ` + name + ` = (\d+)(?: << (\d+))?;`).FindStringSubmatch(text)
 		if m == nil {
@@ -97,6 +99,12 @@ func TestEveryKernelIsThereAndHasATwin(t *testing.T) {
 		}
 		if Twin(name) == nil {
 			t.Errorf("%s has no twin", name)
+		}
+		delete(entries, name)
+	}
+	for _, name := range codecKernels() {
+		if !entries[name] {
+			t.Errorf("%s is not in the source", name)
 		}
 		delete(entries, name)
 	}

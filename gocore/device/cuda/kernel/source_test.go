@@ -6,8 +6,10 @@ import (
 	"encoding/binary"
 	"io"
 	"math/rand/v2"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"velocpy/gocore/base/checksum"
@@ -23,6 +25,25 @@ type source struct {
 	out io.Reader
 }
 
+// The program is compiled by the first test that needs it, into a folder that TestMain removes.
+var (
+	buildOnce   sync.Once
+	buildFolder string
+	buildText   []byte
+	errBuild    error
+)
+
+func TestMain(m *testing.M) {
+	folder, err := os.MkdirTemp("", "kernels")
+	if err != nil {
+		panic(err)
+	}
+	buildFolder = folder
+	status := m.Run()
+	_ = os.RemoveAll(folder)
+	os.Exit(status)
+}
+
 func startSource(t *testing.T) *source {
 	t.Helper()
 	compiler := ""
@@ -35,11 +56,14 @@ func startSource(t *testing.T) *source {
 	if compiler == "" {
 		t.Skip("no C++ compiler")
 	}
-	program := filepath.Join(t.TempDir(), "kernels")
-	flags := []string{"-std=c++17", "-O2", "-U_FORTIFY_SOURCE", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas"}
-	build := exec.Command(compiler, append(flags, "-x", "c++", "../../../../cuda/emulated/kernels.cpp", "-o", program)...)
-	if text, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, text)
+	program := filepath.Join(buildFolder, "kernels")
+	buildOnce.Do(func() {
+		flags := []string{"-std=c++17", "-O1", "-U_FORTIFY_SOURCE", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas"}
+		build := exec.Command(compiler, append(flags, "-x", "c++", "../../../../cuda/emulated/kernels.cpp", "-o", program)...)
+		buildText, errBuild = build.CombinedOutput()
+	})
+	if errBuild != nil {
+		t.Fatalf("%v\n%s", errBuild, buildText)
 	}
 	run := exec.Command(program)
 	var complaints bytes.Buffer
