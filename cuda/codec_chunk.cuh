@@ -130,8 +130,11 @@ VELOCPY_DEVICE void sum_chunk(const Share& x, bool whole, Sums& sums) {
   if ((lane & 4) == 0) sums[2 * warp_index() + lane / 16][2 * (lane % 4) + (lane / 8 & 1)] = sum;
 }
 
-// All kernels share the code for the shortest chunks, which is long and rarely runs.
+// All kernels share the code for short chunks, which is long and rarely runs.
 VELOCPY_OUTLINED uint64_t hash_short(const uint8_t* p, uint32_t n) { return xxh3::hash_short(p, n); }
+VELOCPY_OUTLINED uint64_t hash_end(const uint8_t* p, uint32_t bytes) {
+  return xxh3::tail_lane(p, bytes, lane_index() % xxh3::kLanes, lane_index() / xxh3::kLanes, 4);
+}
 
 // The hash of a chunk whose blocks were summed, computed by a warp. The end of a short chunk is read from memory.
 VELOCPY_DEVICE uint64_t hash_chunk(const Sums& sums, uint64_t from, uint32_t bytes) {
@@ -145,7 +148,7 @@ VELOCPY_DEVICE uint64_t hash_chunk(const Sums& sums, uint64_t from, uint32_t byt
   if (bytes == kChunkBytes) {
     state += sums[kHashBlocks - 1][lane];
   } else {
-    uint64_t end = xxh3::tail_lane(p, bytes, lane, lane_index() / xxh3::kLanes, 4);
+    uint64_t end = hash_end(p, bytes);
     end += from_lane(end, 8);
     state += end + from_lane(end, 16);
   }

@@ -16,6 +16,7 @@ VELOCPY_DEVICE constexpr uint32_t diff_head(uint32_t size) { return (size < 4 ? 
 struct Blocks {
   uint8_t width[kMostBlocks];
   uint16_t at[kMostBlocks];
+  uint8_t row[kMostRows];  // of each 32 widths: where the planes of their own form begin
 };
 
 template <class K>
@@ -136,7 +137,10 @@ VELOCPY_DEVICE uint32_t place_blocks(Blocks& list, uint32_t blocks) {
   constexpr uint32_t kEach = K::kBlocks / 32;
   uint32_t planes_of_widths = 0, planes = 0, first = lane_index() * kEach, all;
 #pragma unroll
-  for (uint32_t row = 0; row < kEach; row++) planes_of_widths += bit_length(max_lanes(width_value(list, row, blocks)));
+  for (uint32_t row = 0; row < kEach; row++) {
+    if (lane_index() == 0) list.row[row] = static_cast<uint8_t>(planes_of_widths);
+    planes_of_widths += bit_length(max_lanes(width_value(list, row, blocks)));
+  }
 #pragma unroll
   for (uint32_t i = 0; i < kEach; i++) {
     if (first + i >= blocks) list.width[first + i] = 0;
@@ -151,14 +155,13 @@ VELOCPY_DEVICE uint32_t place_blocks(Blocks& list, uint32_t blocks) {
   return diff_head(K::kSize) + round_up((blocks + 31) / 32, 4) + 4 * planes_of_widths + K::kPlaneBytes * all;
 }
 
-// Writes the form of the widths at a multiple of 4. Executed by a warp.
-template <class K>
+// Writes the form of the widths at a multiple of 4.
 VELOCPY_DEVICE void write_widths(uint8_t* to, const Blocks& list, uint32_t blocks) {
   uint32_t groups = (blocks + 31) / 32, lane = lane_index();
-  if (lane < round_up(groups, 4) - groups) to[groups + lane] = 0;
-  auto* planes = reinterpret_cast<uint32_t*>(to + round_up(groups, 4));
-#pragma unroll 2
-  for (uint32_t row = 0; row < groups; row++) {
+  if (thread_index() < round_up(groups, 4) - groups) to[groups + thread_index()] = 0;
+#pragma unroll 1
+  for (uint32_t row = warp_index(); row < groups; row += kCodecWarps) {
+    auto* planes = reinterpret_cast<uint32_t*>(to + round_up(groups, 4)) + list.row[row];
     uint32_t z = width_value(list, row, blocks), n = bit_length(max_lanes(z)), plane = 0;
 #pragma unroll
     for (uint32_t b = 0; b < 8; b++) {
@@ -167,7 +170,6 @@ VELOCPY_DEVICE void write_widths(uint8_t* to, const Blocks& list, uint32_t block
     }
     if (lane == 0) to[row] = static_cast<uint8_t>(n);
     if (lane < n) planes[lane] = plane;
-    planes += n;
   }
 }
 
@@ -176,16 +178,14 @@ template <class K, bool R>
 VELOCPY_DEVICE void write_diff(uint8_t* body, const Blocks& list, uint32_t order, uint32_t body_bytes, const Differences<K, R>& differences) {
   constexpr uint32_t S = K::kSize;
   uint32_t planes = list.at[K::kBlocks - 1] + list.width[K::kBlocks - 1];
-  if (warp_index() == 0) {
-    if (lane_index() == 0) {
-      uint64_t base = differences.edge.word;
-      auto* to = reinterpret_cast<uint32_t*>(body);
-      to[0] = static_cast<uint32_t>(base) & (S == 1 ? 0xff : S == 2 ? 0xffff : ~0u);
-      if (S == 8) to[1] = static_cast<uint32_t>(base >> 32);
-      to[S == 8 ? 2 : 1] = order;
-    }
-    write_widths<K>(body + diff_head(S), list, blocks_of<K>(differences.words));
+  if (thread_index() == 0) {
+    uint64_t base = differences.edge.word;
+    auto* to = reinterpret_cast<uint32_t*>(body);
+    to[0] = static_cast<uint32_t>(base) & (S == 1 ? 0xff : S == 2 ? 0xffff : ~0u);
+    if (S == 8) to[1] = static_cast<uint32_t>(base >> 32);
+    to[S == 8 ? 2 : 1] = order;
   }
+  write_widths(body + diff_head(S), list, blocks_of<K>(differences.words));
   uint8_t* to = body + body_bytes - K::kPlaneBytes * planes;
   differences.of_order(order, [&](uint32_t pass, Vector z) {
     uint32_t b = vector_index(pass) / K::kBlockLanes, width = list.width[b], at = list.at[b];

@@ -350,6 +350,18 @@ func TestCodecSourceOfAll(t *testing.T) {
 	}
 }
 
+// Many chunks, each of which has to look back over the lengths of hundreds before it.
+func TestCodecSourceOfManyChunks(t *testing.T) {
+	s := startSource(t)
+	w := codecWork{kind: codec.BFloat16, modes: codec.AllModes, plain: make([]byte, 910*codec.ChunkBytes+77)}
+	r := rand.New(rand.NewPCG(5, 5))
+	for at := 0; at < len(w.plain); at += codec.ChunkBytes {
+		fillRegion(w.plain[at:min(len(w.plain), at+codec.ChunkBytes)], w.kind, r.IntN(families), r)
+	}
+	w.testEncoding(t, s, 0, 0)
+	w.testDecoding(t, s, w.sealed(t), 0, 0, 500, 600)
+}
+
 // Payloads that are damaged, cut, extended or of another mode decode to the same as in Go, or are faults for the same reason.
 func TestCodecSourceDamage(t *testing.T) {
 	s := startSource(t)
