@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -242,6 +243,26 @@ func fillRegion(p []byte, k codec.Kind, family int, r *rand.Rand) {
 			x = constant
 		case 6: // a smooth field
 			x = floatBits(k, math.Sin(float64(i)/3000)*math.Exp(-float64(i%5000)/900))
+		case 8: // exponents for which codes of 1 and 2 bits take the same space
+			x = r.Uint64()
+			if k.Float() {
+				often, mantissa := 8*k.Word-1-k.Exponent, uint64(1)<<(8*k.Word-1-k.Exponent)-1
+				rare := 8
+				if k == codec.Float64 {
+					rare = 16
+				}
+				x &= mantissa
+				if i/size%rare == 0 {
+					x |= 1 << often
+				}
+				x += 9 << often
+			}
+		case 9: // two exponents of which each has half of the words
+			x = r.Uint64()
+			if k.Float() {
+				at := 8*k.Word - 1 - k.Exponent
+				x = x&(1<<at-1) | uint64(3+i/size%2*20)<<at
+			}
 		case 7: // special values
 			x = []uint64{0, 1, 1 << (8*k.Word - 1), ^uint64(0), floatBits(k, math.Inf(1)), floatBits(k, math.NaN()), floatBits(k, 1), 7}[r.IntN(8)]
 		}
@@ -251,7 +272,7 @@ func fillRegion(p []byte, k codec.Kind, family int, r *rand.Rand) {
 	}
 }
 
-const families = 8
+const families = 10
 
 // floatBits rounds a number down to a kind, for integers to a multiple of 2^-20.
 func floatBits(k codec.Kind, x float64) uint64 {
@@ -402,6 +423,40 @@ func TestCodecSourceDamage(t *testing.T) {
 			faults[fmt.Sprint(entries[i].Mode)]++
 		}
 	})
+}
+
+// Marks behind the end of each level of a sparse plane, with the byte that they require.
+func TestCodecSourceMarksBehindTheEnd(t *testing.T) {
+	s := startSource(t)
+	w := codecWork{kind: codec.Int8, modes: codec.Only(codec.Xrz), plain: make([]byte, 100)}
+	w.reference = bytes.Clone(w.plain)
+	w.reference[99] = 1
+	const three, two, one, end = 12, 13, 14, 16 // the places of the only byte of each level, and the length
+	container := w.sealed(t)
+	c, err := codec.Open(container, len(w.plain))
+	if err != nil || c.Entry(0).Mode != codec.Xrz || c.Entry(0).Bytes != end {
+		t.Fatalf("%+v %v", c.Entry(0), err)
+	}
+	payload := container[codec.PayloadsAt(100):][:end]
+	for what, x := range map[string]struct{ at, bit, insert int }{
+		"nothing": {three, -1, end}, "third": {three, 2, two + 1}, "second": {two, 5, one + 1}, "first": {one, 4, end},
+	} {
+		damaged := bytes.Clone(payload)
+		if x.bit >= 0 {
+			damaged[x.at] |= 1 << x.bit
+			damaged = slices.Insert(damaged, x.insert, 0)
+		}
+		into := make([]byte, codec.Bound(100))
+		copy(into[codec.PayloadsAt(100):], damaged)
+		n, err := codec.Seal(into, w.kind, 100, []codec.Entry{{Mode: codec.Xrz, Bytes: len(damaged), Hash: c.Entry(0).Hash}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := codec.Decode(make([]byte, 100), into[:n], w.reference, 1); (err != nil) != (x.bit >= 0) {
+			t.Fatalf("%s: %v", what, err)
+		}
+		w.testDecoding(t, s, into[:n], 0, 0, 0, 1)
+	}
 }
 
 // damage changes a payload, which stays at most as long as its chunk.
