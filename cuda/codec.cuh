@@ -1,8 +1,8 @@
 // The codec of gocore/reduction/codec: kernels that write the same bytes (docs/reduction-format.md), and read them.
 //
-// A block of threads encodes or decodes one chunk, which its registers hold. Encoding stages the payload in shared memory, so that it leaves in
-// whole vectors once the block knows its place. The blocks find their places by look-back, in the same pass. Decoding stages the payload as well,
-// so that a malformed one cannot cause reads elsewhere.
+// A block of threads encodes or decodes one chunk, which its registers hold. Encoding stages the payload in shared memory, so that it
+// leaves in whole vectors once the block knows its place. The blocks find their places by look-back, in the same pass. Decoding stages the
+// payload as well, so that a malformed one cannot cause reads elsewhere.
 #pragma once
 
 #include "codec_chunk.cuh"
@@ -31,7 +31,7 @@ struct EncodeRoom {
   Vector last[R ? 2 : 1][kCodecWarps];  // the last vector of each warp: of the chunk, of the reference
   Blocks diff[2];                       // by order
   Blocks step[R ? 2 : 1];
-  uint64_t first;                       // the first 8 bytes
+  uint64_t first;  // the first 8 bytes
   Codes codes;
   uint32_t sizes[kModes], second[2];  // second: of order 2, for kDiff and kStep
   uint32_t plane_counts[kCodecWarps], escape_counts[kCodecWarps];
@@ -164,7 +164,8 @@ struct Encoder {
       for (uint32_t pass = 0; pass < kPasses; pass++) store(&room.payload[vector_index(pass)], x.pass[pass]);
       if (tail != 0) sync_block();
     }
-    if (thread_index() < tail) payload[size - tail + thread_index()] = reinterpret_cast<const uint8_t*>(chunk.plain)[chunk.words * S + thread_index()];
+    if (thread_index() < tail)
+      payload[size - tail + thread_index()] = reinterpret_cast<const uint8_t*>(chunk.plain)[chunk.words * S + thread_index()];
     if (mode == kConst && thread_index() < S) payload[thread_index()] = static_cast<uint8_t>(room.first >> 8 * thread_index());
     uint32_t order = (mode == kDiff || mode == kStep) && room.second[mode == kStep] < room.sizes[mode] ? 2 : 1;
     if constexpr (K::kExponent != 0) {
@@ -203,7 +204,6 @@ struct Encoder {
     Forms forms = {};
     uint32_t mode = choose(size, forms), rounded = round_up(size, 16);
     if (thread_index() == 0) publish_own(state, block_index(), rounded);
-    if (mode == kRaw || mode == kExp) sync_block();  // the counts of exponents were read
     write(mode, size, forms);
     if (warp_index() == kPlacingWarp) {
       uint64_t before = sum_of_blocks(state, block_index(), rounded);
@@ -309,8 +309,10 @@ struct Decoder {
       return body_bytes != S;
     }
     if (mode == kExp) {
-      if constexpr (K::kExponent == 0) return true;
-      else return read_exp<K>(x, payload, body_bytes, chunk.words, room.counts);
+      if constexpr (K::kExponent == 0)
+        return true;
+      else
+        return read_exp<K>(x, payload, body_bytes, chunk.words, room.counts);
     }
     return mode == kXrz ? read_xor(head, body_bytes) : read_diff(head, body_bytes);
   }
@@ -334,7 +336,8 @@ struct Decoder {
     if (fits) stage(payload);
     // The end of the payload is read before the planes of Xrz replace it.
     uint32_t tail = chunk.bytes % S;
-    uint8_t end = fits && bytes >= tail && thread_index() < tail ? reinterpret_cast<const uint8_t*>(room.payload)[bytes - tail + thread_index()] : 0;
+    uint8_t end =
+        fits && bytes >= tail && thread_index() < tail ? reinterpret_cast<const uint8_t*>(room.payload)[bytes - tail + thread_index()] : 0;
     if (sync_any(!fits || read())) return kFaultMalformed;
     if (mode >= kXrz) apply_reference();
     store_share<K>(chunk.plain, x, chunk.words, room.payload);

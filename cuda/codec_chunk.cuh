@@ -48,7 +48,8 @@ VELOCPY_DEVICE uint32_t valid_words(uint32_t words, uint32_t pass) {
   return before >= words ? 0 : smaller(words - before, K::kWords);
 }
 
-// Reads the vectors; zeros follow the last word. Chunks that are short or not aligned pass through `room`, of shared memory, with two barriers.
+// Reads the vectors; zeros follow the last word. Chunks that are short or not aligned pass through `room`, of shared memory, with two
+// barriers.
 template <class K>
 VELOCPY_DEVICE void load_share(Share& x, uint64_t from, uint32_t words, Vector* room) {
   if (words == K::kChunkWords && (from & 15) == 0) {

@@ -1,7 +1,8 @@
-// Modes Diff and Step of the codec: differences of neighbouring words, as bit planes of blocks (gocore/reduction/codec: diff.go, widths.go).
+// Modes Diff and Step of the codec: differences of neighbouring words, as bit planes of blocks (gocore/reduction/codec: diff.go,
+// widths.go).
 //
-// The body is: the first word, as the base; the order of the differences; the widths of the blocks; the planes of each block. The widths are
-// stored as their own differences: for each group of 32 a byte with its number of planes, zeros up to a multiple of 4, and the planes.
+// The body is: the first word, as the base; the order of the differences; the widths of the blocks; the planes of each block. The widths
+// are stored as their own differences: for each group of 32 a byte with its number of planes, zeros up to a multiple of 4, and the planes.
 #pragma once
 
 #include "codec_chunk.cuh"
@@ -29,7 +30,8 @@ struct Edge {
   uint64_t word, change;
 };
 
-// What precedes the vector of this lane: the last words of the lane before. `carry` has those of the pass before, and gets those of this one.
+// What precedes the vector of this lane: the last words of the lane before. `carry` has those of the pass before, and gets those of this
+// one.
 template <uint32_t S>
 VELOCPY_DEVICE uint64_t before_vector(const Vector& v, uint64_t& carry) {
   uint32_t lane = (lane_index() + 31) % 32;
@@ -39,8 +41,8 @@ VELOCPY_DEVICE uint64_t before_vector(const Vector& v, uint64_t& carry) {
   return before;
 }
 
-// The words whose differences are stored: those of the chunk, or with R their changes since a reference. A mask of 0 turns the reference to zeros, so
-// that the same code serves mode Diff.
+// The words whose differences are stored: those of the chunk, or with R their changes since a reference. A mask of 0 turns the reference to
+// zeros, so that the same code serves mode Diff.
 template <class K, bool R>
 struct Differences {
   static constexpr uint32_t S = K::kSize;
@@ -131,7 +133,8 @@ VELOCPY_DEVICE uint32_t width_value(const Blocks& list, uint32_t row, uint32_t b
   return (d << 1 ^ (0 - (d >> 7 & 1))) & 0xff;
 }
 
-// Finds where the planes of each block begin, and returns the length of the body. The widths behind the last block become 0. Executed by a warp.
+// Finds where the planes of each block begin, and returns the length of the body. The widths behind the last block become 0. Executed by a
+// warp.
 template <class K>
 VELOCPY_DEVICE uint32_t place_blocks(Blocks& list, uint32_t blocks) {
   constexpr uint32_t kEach = K::kBlocks / 32;
@@ -175,7 +178,8 @@ VELOCPY_DEVICE void write_widths(uint8_t* to, const Blocks& list, uint32_t block
 
 // Writes the body, which begins at a multiple of 4.
 template <class K, bool R>
-VELOCPY_DEVICE void write_diff(uint8_t* body, const Blocks& list, uint32_t order, uint32_t body_bytes, const Differences<K, R>& differences) {
+VELOCPY_DEVICE void write_diff(uint8_t* body, const Blocks& list, uint32_t order, uint32_t body_bytes,
+                               const Differences<K, R>& differences) {
   constexpr uint32_t S = K::kSize;
   uint32_t planes = list.at[K::kBlocks - 1] + list.width[K::kBlocks - 1];
   if (thread_index() == 0) {
@@ -223,8 +227,8 @@ VELOCPY_DEVICE uint32_t rows_before(const uint32_t* rows, uint32_t row) {
   return sum_lanes(lane < row && lane < kMostRows ? rows[lane] : 0);
 }
 
-// Reads the widths of a body at a multiple of 4, places the blocks, and sets where the planes begin. Returns whether the thread found the body
-// malformed; all threads return at the same barrier.
+// Reads the widths of a body at a multiple of 4, places the blocks, and sets where the planes begin. Returns whether the thread found the
+// body malformed; all threads return at the same barrier.
 template <class K>
 VELOCPY_DEVICE bool read_widths(Blocks& list, Rows& rows, uint32_t blocks, const uint8_t* body, uint32_t bytes, uint32_t& planes) {
   constexpr uint32_t kRows = K::kBlocks / 32, kEach = kRows / kCodecWarps, kHead = diff_head(K::kSize);
@@ -298,7 +302,8 @@ VELOCPY_DEVICE void read_planes(Share& y, const Blocks& list, const uint8_t* fro
   }
 }
 
-// Replaces the words of the chunk by their running sums, from `start` on. `totals` is shared memory for a number per warp. Has two barriers.
+// Replaces the words of the chunk by their running sums, from `start` on. `totals` is shared memory for a number per warp. Has two
+// barriers.
 template <class K>
 VELOCPY_DEVICE void sum_chunk_words(Share& y, uint64_t start, uint64_t* totals) {
   constexpr uint32_t S = K::kSize;

@@ -15,11 +15,11 @@ template <class K>
 struct Float {
   static constexpr bool kHalf = K::kSize == 2;  // a register has two words
   static constexpr uint32_t kExponents = 1 << K::kExponent, kMask = kExponents - 1;
-  static constexpr uint32_t kShift = 15 - K::kExponent;                                    // of the exponent within the top bits
-  static constexpr uint32_t kRest = K::kExponent == 5 ? 3 : K::kExponent == 11 ? 5 : 0;    // planes of sign and mantissa bits
-  static constexpr uint32_t kLow = K::kSize == 8 ? 6 : K::kSize - 1;                       // bytes of a word in the arrays
-  static constexpr uint32_t kEscape = K::kExponent > 8 ? 2 : 1;                            // bytes of an escape
-  static constexpr uint32_t kParts = K::kSize == 8 ? 2 : 4;                                // registers with top bits
+  static constexpr uint32_t kShift = 15 - K::kExponent;                                  // of the exponent within the top bits
+  static constexpr uint32_t kRest = K::kExponent == 5 ? 3 : K::kExponent == 11 ? 5 : 0;  // planes of sign and mantissa bits
+  static constexpr uint32_t kLow = K::kSize == 8 ? 6 : K::kSize - 1;                     // bytes of a word in the arrays
+  static constexpr uint32_t kEscape = K::kExponent > 8 ? 2 : 1;                          // bytes of an escape
+  static constexpr uint32_t kParts = K::kSize == 8 ? 2 : 4;                              // registers with top bits
   static constexpr uint32_t kOnes = kHalf ? 0x00010001 : 1;
 
   // A register with top bits: of two words in its halves, or of one.
@@ -276,7 +276,9 @@ VELOCPY_DEVICE void write_exp(uint8_t* body, const Share& x, uint32_t words, con
     uint8_t* out = body + parts.escapes() + escapes.at[pass] * F::kEscape;
     for (uint32_t marks = escapes.marks[pass]; marks != 0; marks &= marks - 1, out += F::kEscape) {
       uint32_t i = lowest_one(marks), part = F::kHalf ? i / 2 : i;
-      uint32_t low = part & 1 ? F::top(v, 1) : F::top(v, 0), high = F::kParts == 2 ? 0 : part & 1 ? F::top(v, 3 % F::kParts) : F::top(v, 2 % F::kParts);
+      uint32_t low = part & 1 ? F::top(v, 1) : F::top(v, 0), high = F::kParts == 2 ? 0
+                                                                    : part & 1     ? F::top(v, 3 % F::kParts)
+                                                                                   : F::top(v, 2 % F::kParts);
       uint32_t e = F::exponents(part & 2 ? high : low);
       if (F::kHalf) e = e >> 16 * (i % 2) & 0xffff;
       out[0] = static_cast<uint8_t>(e);
@@ -285,8 +287,8 @@ VELOCPY_DEVICE void write_exp(uint8_t* body, const Share& x, uint32_t words, con
   }
 }
 
-// Reads the words of a body of `bytes` bytes at a multiple of 4; reads of a malformed body stay below kChunkBytes. Returns whether the thread
-// found it malformed. `counts` is shared memory for a number per warp. Has a barrier.
+// Reads the words of a body of `bytes` bytes at a multiple of 4; reads of a malformed body stay below kChunkBytes. Returns whether the
+// thread found it malformed. `counts` is shared memory for a number per warp. Has a barrier.
 template <class K>
 VELOCPY_DEVICE bool read_exp(Share& x, const uint8_t* body, uint32_t bytes, uint32_t words, uint32_t* counts) {
   using F = Float<K>;

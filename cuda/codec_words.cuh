@@ -1,8 +1,8 @@
 // The words of a chunk in registers, for the codec (gocore/reduction/codec, docs/reduction-format.md).
 //
-// A block of 256 threads holds a chunk: thread t of a warp has vectors t, 32 + t, 64 + t and 96 + t of the warp's 2 KiB, so that a pass over
-// one of them reads 512 bytes in a row. A group of 32 words of S bytes is a pass of 2 * S neighbouring lanes. Neither words nor groups are
-// staged in shared memory; lanes exchange bits by shuffles.
+// A block of 256 threads holds a chunk: thread t of a warp has vectors t, 32 + t, 64 + t and 96 + t of the warp's 2 KiB, so that a pass
+// over one of them reads 512 bytes in a row. A group of 32 words of S bytes is a pass of 2 * S neighbouring lanes. Neither words nor groups
+// are staged in shared memory; lanes exchange bits by shuffles.
 #pragma once
 
 #include "machine.cuh"
@@ -18,8 +18,8 @@ static_assert(kPasses == 4, "a warp has two blocks of the hash");
 template <uint32_t S, uint32_t E>
 struct Kind {
   static constexpr uint32_t kSize = S, kExponent = E;
-  static constexpr uint32_t kWords = 16 / S;       // of a vector
-  static constexpr uint32_t kGroupLanes = 2 * S;   // lanes that hold a group of 32 words
+  static constexpr uint32_t kWords = 16 / S;      // of a vector
+  static constexpr uint32_t kGroupLanes = 2 * S;  // lanes that hold a group of 32 words
   static constexpr uint32_t kBits = 8 * S;
   static constexpr uint32_t kChunkWords = kChunkBytes / S;
 

@@ -1,7 +1,7 @@
 // Mode Xrz of the codec: XOR with the reference, as planes of bytes without zeros (gocore/reduction/codec/xor.go, sparse.go).
 //
-// The body is: 2 bits a plane with its form, in 16 bits; 16 zero bits; the planes. A sparse plane has three bitmaps: the third whole, and of the
-// second, the first and the plane itself only the bytes that are not zero.
+// The body is: 2 bits a plane with its form, in 16 bits; 16 zero bits; the planes. A sparse plane has three bitmaps: the third whole, and
+// of the second, the first and the plane itself only the bytes that are not zero.
 //
 // The planes lie in shared memory, each in a fixed part. A thread has 64 bytes of a plane, which are a byte of its second bitmap.
 #pragma once
@@ -17,9 +17,9 @@ VELOCPY_DEVICE uint32_t swizzle(uint32_t at) { return at ^ (at >> 7 & 3) << 4; }
 
 template <class K>
 struct Planes {
-  static constexpr uint32_t kBytes = K::kChunkWords;         // of a plane
-  static constexpr uint32_t kThreads = kBytes / 64;          // that share a plane
-  static constexpr uint32_t kWarps = kThreads / 32;          // a plane has whole warps
+  static constexpr uint32_t kBytes = K::kChunkWords;  // of a plane
+  static constexpr uint32_t kThreads = kBytes / 64;   // that share a plane
+  static constexpr uint32_t kWarps = kThreads / 32;   // a plane has whole warps
   VELOCPY_DEVICE static uint32_t plane() { return thread_index() / kThreads; }
   VELOCPY_DEVICE static uint32_t thread() { return thread_index() % kThreads; }
 };
@@ -237,8 +237,8 @@ VELOCPY_DEVICE uint32_t sum_in_plane(uint32_t value, uint32_t* sums) {
   return before;
 }
 
-// Reads the planes of a body whose starts were found, and writes them over it: `room` holds the body from offset `head` on. Returns whether the
-// thread found the body malformed. Has barriers.
+// Reads the planes of a body whose starts were found, and writes them over it: `room` holds the body from offset `head` on. Returns whether
+// the thread found the body malformed. Has barriers.
 template <class K>
 VELOCPY_DEVICE bool read_planes_of_bytes(uint8_t* room, uint32_t head, const PlaneStart* starts, uint32_t words, uint32_t* sums) {
   using P = Planes<K>;
@@ -290,7 +290,8 @@ VELOCPY_DEVICE bool read_planes_of_bytes(uint8_t* room, uint32_t head, const Pla
   }
 #pragma unroll
   for (uint32_t k = 0; k < 4; k++) {
-    if (form != kPlaneWhole) store(reinterpret_cast<Vector*>(room + swizzle(begin + 64 * index + 16 * k)), {{y[4 * k], y[4 * k + 1], y[4 * k + 2], y[4 * k + 3]}});
+    if (form != kPlaneWhole)
+      store(reinterpret_cast<Vector*>(room + swizzle(begin + 64 * index + 16 * k)), {{y[4 * k], y[4 * k + 1], y[4 * k + 2], y[4 * k + 3]}});
   }
   sync_block();
   return bad;

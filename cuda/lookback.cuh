@@ -1,6 +1,6 @@
 // Sums over the blocks of a launch in one pass (Merrill and Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back",
-// NVIDIA NVR-2016-002). Each block publishes its own value, then the sum of all up to its own. A block adds the values before it, backwards, up to
-// the first sum. It waits for blocks of smaller numbers only, which the device starts first.
+// NVIDIA NVR-2016-002). Each block publishes its own value, then the sum of all up to its own. A block adds the values before it,
+// backwards, up to the first sum. It waits for blocks of smaller numbers only, which the device starts first.
 #pragma once
 
 #include "machine.cuh"
@@ -11,7 +11,9 @@ constexpr uint64_t kOwn = uint64_t{1} << 62, kSum = uint64_t{2} << 62, kValueMas
 constexpr uint32_t kLooks = 8;  // loads in flight of a lane: one look is at as many blocks as some GPUs run at a time
 
 // Publishes the block's own value, below 2^32. Executed by one thread.
-VELOCPY_DEVICE void publish_own(uint64_t* state, uint32_t block, uint32_t value) { publish(state + block, (block == 0 ? kSum : kOwn) | value); }
+VELOCPY_DEVICE void publish_own(uint64_t* state, uint32_t block, uint32_t value) {
+  publish(state + block, (block == 0 ? kSum : kOwn) | value);
+}
 
 // Returns the sum of the values of all blocks before, and publishes the one up to this block. Executed by a warp.
 VELOCPY_DEVICE uint64_t sum_of_blocks(uint64_t* state, uint32_t block, uint32_t value) {

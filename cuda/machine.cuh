@@ -71,7 +71,9 @@ VELOCPY_DEVICE uint64_t load_published(const uint64_t* p) {
   asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(word) : "l"(p) : "memory");
   return word;
 }
-VELOCPY_DEVICE void publish(uint64_t* p, uint64_t word) { asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(p), "l"(word) : "memory"); }
+VELOCPY_DEVICE void publish(uint64_t* p, uint64_t word) {
+  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(p), "l"(word) : "memory");
+}
 
 // A named barrier. Some threads only arrive at it, and others wait: these then see the earlier writes of the arriving threads to
 // shared memory. The number is a compile-time constant, because otherwise the compiler reserves all barriers for the block.

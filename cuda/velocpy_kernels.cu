@@ -1,5 +1,5 @@
-// The kernels, by the names that gocore/device/cuda/kernel launches. Each takes one struct of parameters.h; all but those of the codec take it in
-// one of two sizes.
+// The kernels, by the names that gocore/device/cuda/kernel launches. Each takes one struct of parameters.h; all but those of the codec take
+// it in one of two sizes.
 #include "codec.cuh"
 #include "pack.cuh"
 #include "parameters.h"

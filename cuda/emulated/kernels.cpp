@@ -48,11 +48,16 @@ Kernel kernel(void (*entry)(const P&)) {
 }
 
 const std::map<std::string, Kernel> kernels = {
-    {"velocpy_pack", kernel(velocpy_pack)},           {"velocpy_pack_few", kernel(velocpy_pack_few)},
-    {"velocpy_pack_sums", kernel(velocpy_pack_sums)}, {"velocpy_pack_sums_few", kernel(velocpy_pack_sums_few)},
-    {"velocpy_hash", kernel(velocpy_hash)},           {"velocpy_hash_few", kernel(velocpy_hash_few)},
-    {"velocpy_gather", kernel(velocpy_gather)},       {"velocpy_gather_few", kernel(velocpy_gather_few)},
-    {"velocpy_scatter", kernel(velocpy_scatter)},     {"velocpy_scatter_few", kernel(velocpy_scatter_few)},
+    {"velocpy_pack", kernel(velocpy_pack)},
+    {"velocpy_pack_few", kernel(velocpy_pack_few)},
+    {"velocpy_pack_sums", kernel(velocpy_pack_sums)},
+    {"velocpy_pack_sums_few", kernel(velocpy_pack_sums_few)},
+    {"velocpy_hash", kernel(velocpy_hash)},
+    {"velocpy_hash_few", kernel(velocpy_hash_few)},
+    {"velocpy_gather", kernel(velocpy_gather)},
+    {"velocpy_gather_few", kernel(velocpy_gather_few)},
+    {"velocpy_scatter", kernel(velocpy_scatter)},
+    {"velocpy_scatter_few", kernel(velocpy_scatter_few)},
     {"velocpy_encode_bytes", kernel(velocpy_encode_bytes)},
     {"velocpy_encode_bytes_reference", kernel(velocpy_encode_bytes_reference)},
     {"velocpy_decode_bytes", kernel(velocpy_decode_bytes)},

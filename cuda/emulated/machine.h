@@ -227,8 +227,8 @@ inline uint32_t bit_length(uint32_t word) { return word == 0 ? 0 : 32 - static_c
 
 inline void increment(uint32_t* counter) { ++*counter; }
 
-// Blocks run one after the other, so a word that is polled has been published already. On a GPU others may look before a block publishes a word for
-// the second time; here that happens with most blocks.
+// Blocks run one after the other, so a word that is polled has been published already. On a GPU others may look before a block publishes a
+// word for the second time; here that happens with most blocks.
 inline uint64_t load_published(const uint64_t* p) { return *p; }
 inline void publish(uint64_t* p, uint64_t word) {
   constexpr uint32_t kInTime = 300;
