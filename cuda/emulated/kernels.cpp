@@ -11,6 +11,7 @@
 #include <string>
 
 #include "../velocpy_kernels.cu"
+#include "../velocpy_reduction.cu"
 
 namespace {
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import pytest
 
 import velocpy
 from benchmarks.device import kernels
+from build_support.cuda import FLAGS, find_nvcc
+from build_support.toolchain import find_cxx
 
 FATBIN = Path(velocpy.__file__).with_name("velocpy_kernels.fatbin")
 PTX, ELF = 1, 2
@@ -35,6 +38,16 @@ def test_fatbin_lists_expected_architectures() -> None:
 
 def test_fatbin_is_small() -> None:
     assert 50_000 < FATBIN.stat().st_size < 500_000
+
+
+@pytest.mark.slow
+def test_kernels_of_reduction_compile(root: Path, tmp_path: Path) -> None:
+    """They are not in the package yet."""
+    fatbin = tmp_path / "reduction.fatbin"
+    source = root / "cuda" / "velocpy_reduction.cu"
+    command = [find_nvcc(), *FLAGS, "-arch=sm_90", "-ccbin", find_cxx(), "-fatbin", "-o", str(fatbin), str(source)]
+    subprocess.run(command, check=True)
+    assert (ELF, 90) in set(entries(fatbin.read_bytes()))
 
 
 def test_benchmark_knows_the_layout(root: Path) -> None:

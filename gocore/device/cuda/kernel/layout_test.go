@@ -85,13 +85,15 @@ func TestConstantsAreTheHeaders(t *testing.T) {
 }
 
 func TestEveryKernelIsThereAndHasATwin(t *testing.T) {
-	text, err := os.ReadFile("../../../../cuda/velocpy_kernels.cu")
-	if err != nil {
-		t.Fatal(err)
-	}
 	entries := map[string]bool{}
-	for _, m := range regexp.MustCompile(`VELOCPY_KERNEL\(\w+, \d\) (\w+)\(`).FindAllStringSubmatch(string(text), -1) {
-		entries[m[1]] = true
+	for _, file := range []string{"velocpy_kernels.cu", "velocpy_reduction.cu"} {
+		text, err := os.ReadFile("../../../../cuda/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`VELOCPY_KERNEL\(\w+, \d\) (\w+)\(`).FindAllStringSubmatch(string(text), -1) {
+			entries[m[1]] = true
+		}
 	}
 	for _, name := range Names() {
 		if !entries[name] {
