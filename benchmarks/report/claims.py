@@ -79,6 +79,7 @@ CLAIMS = (
     Claim(r"disk: ", "scratch disk, sustained, by rate", ceiling="O_DIRECT beside it in the same run"),
     Claim(r"opening: .*(s among|s to open)", "opening and listing 10^6 checkpoints, s"),
     Claim(r".*(did not come back|that differ|missing)", "bytes that differ, checkpoints that are missing: everybody's"),
+    Claim(r"codec: ", "the codec's kernels on a device, GB/s of plain bytes"),
     Claim(r"decision: ", "eviction decision among 4096 fragments, µs"),
     Claim(r"lease: ", "lease of host memory, µs"),
     Claim(r"small: ", "checkpoint() of ten 1-KiB regions, µs"),

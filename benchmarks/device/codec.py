@@ -1,0 +1,220 @@
+"""The codec's CUDA kernels: compared with the Go codec byte for byte, then timed beside a plain copy on the device.
+
+It needs a CUDA driver, NumPy and click, and neither an installed velocpy nor a framework, so that it also runs as a
+file of a checkout on a machine that has nothing but the kernels. From the root of the checkout::
+
+    go test ./gocore/reduction/codec -run TestWriteContainers -args -containers "$PWD/containers"
+    nvcc -std=c++17 -O3 -fatbin -arch=native -o velocpy_reduction.fatbin cuda/velocpy_reduction.cu
+    python benchmarks/device/codec.py --fatbin velocpy_reduction.fatbin --golden containers --out codec.json
+
+The containers need Go and no GPU; they may come from another machine. `-arch=native` needs the GPU.
+
+The exit status is 1 if a byte was wrong. Speeds do not change it.
+"""
+
+from __future__ import annotations
+
+import datetime
+import importlib.util
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+
+if not __package__:  # run as a file
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from benchmarks import ROOT
+from benchmarks.device import containers
+from benchmarks.device.encoded import ALL_MODES, THREADS, UNTOUCHED, Region, fill
+from benchmarks.device.kernels import Bytes, Driver, Work, timed
+from benchmarks.device.samples import Sample, samples
+
+if TYPE_CHECKING:
+    from velocpy.bench.report import Report
+
+BLOCK = 64 << 20
+LARGE = 256 << 20
+LEAST = 1000.0  # GB/s
+KINDS = ("bytes", "fp16", "bf16", "fp32", "fp64")
+NOTES = (
+    "Rates are GB/s of plain bytes, medians of the rounds, by CUDA events. Encoding includes the clearing of its "
+    "state. A copy counts each byte once; it reads and writes it.",
+    "suited: the modes that a planner allows which knows the data; all: every mode. Data repeat after 64 MiB.",
+)
+
+
+def tiled(driver: Driver, block: Bytes, size: int) -> int:
+    """New memory of the device, filled with copies of the block, of which the size is a multiple."""
+    at = driver.allocate(size)
+    driver.upload(at, block)
+    for offset in range(block.size, size, block.size):
+        driver.copy(at + offset, at, block.size)
+    return at
+
+
+def wrong_bytes(region: Region, back: int, block: Bytes) -> int:
+    """Decodes into `back` and counts the bytes that differ from copies of the block; chunks with a fault count too."""
+    fill(region.driver, back, UNTOUCHED, region.size)
+    region.locate()
+    region.decode(back)
+    wrong = int(np.count_nonzero(region.faults()))
+    for offset in range(0, region.size, block.size):
+        wrong += int(np.count_nonzero(region.driver.download(back + offset, block.size) != block))
+    return wrong
+
+
+def rates(region: Region, back: int, modes: int, rounds: int) -> dict[str, float]:
+    """GB/s of plain bytes; a copy that is queued ahead keeps the host's part out of the time."""
+    driver = region.driver
+
+    def copy() -> None:
+        driver.copy(back, region.plain, region.size)
+
+    works: dict[str, Work] = {
+        "encode": lambda: region.encode(modes),
+        "decode": lambda: region.decode(back),
+        "copy": copy,
+    }
+    times = timed(driver, works, rounds, copy)
+    return {f"{name} GB/s": region.size / statistics.median(took) / 1e6 for name, took in times.items()}
+
+
+def measure(driver: Driver, sample: Sample, size: int, rounds: int) -> Iterator[dict[str, Any]]:
+    """A row for the suited modes and one for all; bytes are compared before the timed rounds and behind them."""
+    reference = 0 if sample.reference is None else tiled(driver, sample.reference, size)
+    region = Region(driver, sample.kind, size, tiled(driver, sample.plain, size), reference)
+    back = driver.allocate(size)
+    for label, modes in (("suited", sample.suited), ("all", ALL_MODES)):
+        region.encode(modes)
+        wrong = wrong_bytes(region, back, sample.plain)
+        row = {"data": sample.name, "MiB": size >> 20, "modes": label, "ratio": size / region.length()}
+        row |= rates(region, back, modes, rounds)
+        shares = region.locate().shares()
+        yield row | {"wrong bytes": wrong + wrong_bytes(region, back, sample.plain), "chunks": shares}
+    driver.release()
+
+
+def check(report: Report, driver: Driver, golden: Sequence[containers.Container], rounds: int) -> None:
+    """Compares the kernels with the Go codec, and decodes damaged containers."""
+    differences = [text for container in golden for text in containers.compare(driver, container)]
+    report.never("parts of containers and of restored regions that differ from those of the Go codec", len(differences))
+    damaged = containers.damage(driver, [c for c in golden if "-all" in c.name], rounds)
+    report.never("damaged chunks without a fault that differ, and writes out of bounds", len(damaged.wrong))
+    counts = {"containers": len(golden), "alignments": len(containers.SHIFTS)}
+    report.settings |= counts | {"damaged chunks": damaged.chunks, "faults found": damaged.faults}
+    report.remark(*(differences + damaged.wrong)[:20])
+
+
+def judge(report: Report) -> None:
+    """The bars of the rows: wrong bytes, and the least rates of the large regions with suited modes."""
+    report.never("bytes that differ after encoding and decoding", sum(row["wrong bytes"] for row in report.rows))
+    large = [row for row in report.rows if row["modes"] == "suited" and row["MiB"] << 20 >= LARGE]
+    for what in ("encode", "decode") if large else ():
+        least = min(row[f"{what} GB/s"] for row in large)
+        report.bar(f"{what}, suited modes, the least of all data, GB/s", least, LEAST, at_least=True)
+
+
+def blocks_per_processor(driver: Driver) -> int:
+    """How many blocks of threads run on one processor at once, by the kernel with the fewest."""
+    names = [f"velocpy_{form}" for k in KINDS for form in (f"encode_{k}", f"encode_{k}_reference", f"decode_{k}")]
+    return min(driver.blocks_per_processor(name, THREADS) for name in names)
+
+
+def new_report(settings: dict[str, Any]) -> Report:
+    """A report of velocpy.bench, from the checkout: the package itself cannot be imported before it is built."""
+    name = "velocpy_bench_report"
+    spec = importlib.util.spec_from_file_location(name, ROOT / "python" / "velocpy" / "bench" / "report.py")
+    if spec is None or spec.loader is None:
+        raise ImportError("the checkout has no python/velocpy/bench/report.py")
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    report: Report = module.Report("codec", settings)
+    return report
+
+
+def run(
+    driver: Driver, golden: Sequence[containers.Container], sizes: Sequence[int], rounds: int, flips: int
+) -> Report:
+    """The whole benchmark: `rounds` of each timing, and so many bits that are flipped in each chunk, one at a time."""
+    settings = {"card": driver.name, "rounds": rounds, "blocks per processor": blocks_per_processor(driver)}
+    report = new_report(settings)
+    check(report, driver, golden, flips)
+    for size in sizes:
+        for sample in samples(min(size, BLOCK)):
+            report.rows += measure(driver, sample, size, rounds)
+    report.notes += NOTES
+    judge(report)
+    return report
+
+
+def machine(command: str, commit: str) -> dict[str, Any]:
+    """Facts as velocpy.bench.machine tells them, of a machine that may have neither velocpy nor Go."""
+    cpu = [
+        line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line
+    ]
+    return {
+        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+        "cpu": cpu[0] if cpu else platform.machine(),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+        "kernel": platform.release(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "go": "without Go",
+        "commit": commit or head(),
+        "load": [round(x, 2) for x in os.getloadavg()],
+        "command": command,
+    }
+
+
+def head() -> str:
+    """The commit of the checkout, with ``+`` when it has changes; empty if git does not know."""
+    git = ["git", "-C", str(ROOT)]
+    try:
+        commit = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True)
+        dirty = subprocess.run([*git, "status", "--porcelain", "-uno"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return commit.stdout.strip() + ("+" if dirty.stdout.strip() else "")
+
+
+@click.command()
+@click.option("--fatbin", required=True, type=click.Path(path_type=Path, exists=True), help="The codec's kernels.")
+@click.option(
+    "--golden",
+    required=True,
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Folder with containers of the Go codec.",
+)
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the report here, as JSON.")
+@click.option("--quick", is_flag=True, help="64 MiB, few repetitions: tells whether it runs, not how fast.")
+@click.option("--rounds", default=9, type=click.IntRange(min=1), help="How often each is timed.")
+@click.option("--commit", default="", help="Commit of the source, where git cannot tell it.")
+def main(fatbin: Path, golden: Path, out: Path | None, quick: bool, rounds: int, commit: str) -> None:
+    """Compare the codec's kernels with the Go codec on this machine's first GPU, and time them."""
+    known = containers.read(golden)
+    if not known:
+        raise click.UsageError(f"{golden} has no containers: go test writes them, as the head of this file says")
+    facts = machine(" ".join(["python benchmarks/device/codec.py", *sys.argv[1:]]), commit)
+    sizes = (BLOCK,) if quick else (LARGE, 1 << 30)
+    report = run(Driver(fatbin), known, sizes, 3 if quick else rounds, 3 if quick else 40)
+    if quick:
+        report.only_tried()
+    report.show()
+    if out is not None:
+        text = json.dumps(report.facts(facts), indent=1, ensure_ascii=False)
+        out.write_text(text + "\n", encoding="utf-8")
+    sys.exit(any(not bar.holds for bar in report.bars if not bar.measured))
+
+
+if __name__ == "__main__":
+    main()
