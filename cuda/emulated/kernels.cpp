@@ -10,6 +10,7 @@
 #include <map>
 #include <string>
 
+#include "../velocpy_dedup.cu"
 #include "../velocpy_kernels.cu"
 #include "../velocpy_reduction.cu"
 
@@ -49,6 +50,21 @@ Kernel kernel(void (*entry)(const P&)) {
 }
 
 const std::map<std::string, Kernel> kernels = {
+    {"velocpy_dedup_scan_32", kernel(velocpy_dedup_scan_32)},
+    {"velocpy_dedup_scan_64", kernel(velocpy_dedup_scan_64)},
+    {"velocpy_dedup_scan_128", kernel(velocpy_dedup_scan_128)},
+    {"velocpy_dedup_scan_256", kernel(velocpy_dedup_scan_256)},
+    {"velocpy_dedup_scan_512", kernel(velocpy_dedup_scan_512)},
+    {"velocpy_dedup_scan_1024", kernel(velocpy_dedup_scan_1024)},
+    {"velocpy_dedup_scan_2048", kernel(velocpy_dedup_scan_2048)},
+    {"velocpy_dedup_scan_4096", kernel(velocpy_dedup_scan_4096)},
+    {"velocpy_dedup_scan_blocks_32", kernel(velocpy_dedup_scan_blocks_32)},
+    {"velocpy_dedup_scan_blocks_64", kernel(velocpy_dedup_scan_blocks_64)},
+    {"velocpy_dedup_scan_blocks_128", kernel(velocpy_dedup_scan_blocks_128)},
+    {"velocpy_dedup_scan_blocks_256", kernel(velocpy_dedup_scan_blocks_256)},
+    {"velocpy_dedup_scan_blocks_512", kernel(velocpy_dedup_scan_blocks_512)},
+    {"velocpy_dedup_list", kernel(velocpy_dedup_list)},
+    {"velocpy_dedup_gather", kernel(velocpy_dedup_gather)},
     {"velocpy_pack", kernel(velocpy_pack)},
     {"velocpy_pack_few", kernel(velocpy_pack_few)},
     {"velocpy_pack_sums", kernel(velocpy_pack_sums)},

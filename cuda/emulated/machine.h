@@ -121,6 +121,8 @@ struct Block {
 inline uint32_t thread_index() { return emulated::Block::running().thread; }
 inline uint32_t block_index() { return emulated::Block::running().number; }
 
+inline void set_bits(uint32_t* word, uint32_t bits) { *word |= bits; }
+
 inline Vector load(const Vector* p) {
   if (reinterpret_cast<uint64_t>(p) % 16 != 0) {
     fprintf(stderr, "a vector is loaded from %p\n", static_cast<const void*>(p));

@@ -86,12 +86,12 @@ func TestConstantsAreTheHeaders(t *testing.T) {
 
 func TestEveryKernelIsThereAndHasATwin(t *testing.T) {
 	entries := map[string]bool{}
-	for _, file := range []string{"velocpy_kernels.cu", "velocpy_reduction.cu"} {
+	for _, file := range []string{"velocpy_kernels.cu", "velocpy_reduction.cu", "velocpy_dedup.cu"} {
 		text, err := os.ReadFile("../../../../cuda/" + file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range regexp.MustCompile(`VELOCPY_KERNEL\(\w+, \d\) (\w+)\(`).FindAllStringSubmatch(string(text), -1) {
+		for _, m := range regexp.MustCompile(`VELOCPY_KERNEL\([\w:]+, \d\) (\w+)\(`).FindAllStringSubmatch(string(text), -1) {
 			entries[m[1]] = true
 		}
 	}
@@ -104,7 +104,7 @@ func TestEveryKernelIsThereAndHasATwin(t *testing.T) {
 		}
 		delete(entries, name)
 	}
-	for _, name := range codecKernels() {
+	for _, name := range append(codecKernels(), dedupKernels()...) {
 		if !entries[name] {
 			t.Errorf("%s is not in the source", name)
 		}

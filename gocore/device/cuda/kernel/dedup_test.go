@@ -1,0 +1,441 @@
+package kernel
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+	"testing"
+
+	"velocpy/gocore/reduction/dedup"
+	form "velocpy/gocore/reduction/difference"
+	"velocpy/gocore/reduction/digest"
+	"velocpy/gocore/reduction/tree"
+
+	"pgregory.net/rapid"
+)
+
+// The kernels of de-duplication against gocore/reduction with the method Basic.
+
+const (
+	dedupRegions, dedupThreads = 64, 256
+	dedupBlock                 = 4 << 10
+	markWords                  = 1024
+)
+
+// dedupParameter is the struct Regions of cuda/dedup_parameters.h.
+type dedupParameter struct {
+	Count, Tiles, Shift, Blocks                                uint32
+	LeafSeed, SumSeed, BlockSeed                               uint64
+	Marks, List, State, Totals, Before, Lost, Changed, Data    uint64
+	Key                                                        [16]uint64
+	From, Bytes, Leaves, Comparable, Sums, Digests, OldDigests [dedupRegions]uint64
+	Position, TailSeed, EndSeed                                [dedupRegions]uint64
+	First                                                      [dedupRegions]uint32
+}
+
+// secretWords are the first words of the secret of XXH3.
+var secretWords = [16]uint64{
+	0xbe4ba423396cfeb8, 0x1cad21f72c81017c, 0xdb979083e96dd4de, 0x1f67b3b7a4a44072, 0x78e5c0cc4ee679cb, 0x2172ffcc7dd05a82, 0x8e2443f7744608b8, 0x4c263a81e69035e0,
+	0xcb00c391bb52283c, 0xa32e531b8b65d088, 0x4ef90da297486471, 0xd8acdea946ef1938, 0x3f349ce33f76faa8, 0x1d4f0bc7c7bbdcf9, 0x3159b4cd4be0518a, 0x647378d9c97e9fc8,
+}
+
+// role is the seed of a role, as docs/deduplication-format.md defines it.
+func role(seed, r uint64) uint64 {
+	z := seed + r*0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// dedupCase is a lineage whose checkpoints both sides make.
+type dedupCase struct {
+	chunk    int
+	seed     uint64
+	blocks   bool
+	together int // regions of a launch
+}
+
+// dedupRegion is a region, and what the device keeps of it between checkpoints.
+type dedupRegion struct {
+	name            string
+	data            []byte
+	leaves, digests []byte // of the checkpoint before
+	size            int    // of the checkpoint before; -1: none
+}
+
+// room lays memory out, with bytes between the parts that no kernel may write.
+type room struct {
+	memory []byte
+	gaps   []int
+}
+
+const gapBytes, gapByte = 32, 0xa5
+
+func (r *room) place(content []byte, n, skew int) int {
+	for len(r.memory)%64 != skew {
+		r.memory = append(r.memory, gapByte)
+	}
+	at := len(r.memory)
+	r.memory = append(r.memory, content...)
+	for len(r.memory) < at+n {
+		r.memory = append(r.memory, gapByte)
+	}
+	r.gaps = append(r.gaps, len(r.memory))
+	r.memory = append(r.memory, bytes.Repeat([]byte{gapByte}, gapBytes)...)
+	return at
+}
+
+// dedupLaunch is one launch and where its results are in the memory.
+type dedupLaunch struct {
+	p                       dedupParameter
+	regions                 []*dedupRegion
+	marks, list, totals     int
+	leaves, digests, sums   []int
+	chunks, words, position int
+}
+
+// launch lays out regions. The positions of their chunks begin at a number.
+func (c *dedupCase) launch(r *room, regions []*dedupRegion, position int) *dedupLaunch {
+	l := &dedupLaunch{regions: regions, position: position}
+	p := &l.p
+	p.Count, p.Shift, p.Blocks = uint32(len(regions)), uint32(bits.TrailingZeros(uint(c.chunk))), 3
+	p.LeafSeed, p.SumSeed, p.BlockSeed = role(c.seed, 1), role(c.seed, 5), role(role(c.seed, 4), dedupBlock)
+	for i := range p.Key {
+		p.Key[i] = secretWords[i] + p.LeafSeed
+		if i%2 != 0 {
+			p.Key[i] = secretWords[i] - p.LeafSeed
+		}
+	}
+	for i, g := range regions {
+		n := len(g.data)
+		leaves, tiles, blocks := tree.Chunks(uint64(n), c.chunk), (n-1)/digest.SumBytes+1, (n-1)/dedupBlock+1
+		l.leaves = append(l.leaves, r.place(g.leaves[:min(len(g.leaves), leaves*digest.Bytes)], leaves*digest.Bytes, 16))
+		l.sums = append(l.sums, r.place(nil, tiles*8, 8))
+		l.digests = append(l.digests, r.place(g.digests[:min(len(g.digests), blocks*digest.Bytes)], blocks*digest.Bytes, 32))
+		p.From[i], p.Bytes[i] = uint64(there+r.place(g.data, n, 16*(i%4))), uint64(n)
+		p.Leaves[i], p.Sums[i], p.Digests[i] = uint64(there+l.leaves[i]), uint64(there+l.sums[i]), uint64(there+l.digests[i])
+		if g.size >= 0 {
+			p.Comparable[i] = uint64(tree.Chunks(uint64(g.size), c.chunk))
+			if n != g.size {
+				p.Comparable[i] = uint64(min(n, g.size) / c.chunk)
+			}
+			p.OldDigests[i] = uint64(len(g.digests) / digest.Bytes)
+		}
+		p.Position[i], p.First[i] = uint64(position+l.chunks), p.Tiles
+		p.TailSeed[i], p.EndSeed[i] = role(role(c.seed, 2), uint64(n%c.chunk)), role(role(c.seed, 4), uint64(n%dedupBlock))
+		l.chunks += leaves
+		p.Tiles += uint32(tiles)
+	}
+	l.words = int(p.Tiles) * max(1, digest.SumBytes/c.chunk/32)
+	l.marks, l.list = r.place(nil, 4*l.words, 4), r.place(nil, 4*l.chunks, 4)
+	l.totals = r.place(nil, 24, 8)
+	p.State = uint64(there + r.place(make([]byte, 8*(l.words/markWords+1)), 0, 8))
+	p.Lost = uint64(there + r.place(nil, 4*len(regions), 4))
+	p.Marks, p.List, p.Totals = uint64(there+l.marks), uint64(there+l.list), uint64(there+l.totals)
+	return l
+}
+
+func (l *dedupLaunch) launches(c *dedupCase) []Launch {
+	parameter, _ := binary.Append(nil, binary.LittleEndian, l.p)
+	name := fmt.Sprintf("velocpy_dedup_scan_%d", c.chunk)
+	if c.blocks {
+		name = fmt.Sprintf("velocpy_dedup_scan_blocks_%d", c.chunk)
+	}
+	return []Launch{
+		{Kernel: name, Blocks: int(l.p.Tiles), Threads: dedupThreads, Parameter: parameter},
+		{Kernel: "velocpy_dedup_list", Blocks: (l.words-1)/markWords + 1, Threads: dedupThreads, Parameter: parameter},
+		{Kernel: "velocpy_dedup_gather", Blocks: int(l.p.Blocks), Threads: dedupThreads, Parameter: parameter},
+	}
+}
+
+// dedupKernels lists the kernels of de-duplication.
+func dedupKernels() []string {
+	all := []string{"velocpy_dedup_list", "velocpy_dedup_gather"}
+	for chunk := 32; chunk <= 4096; chunk *= 2 {
+		all = append(all, fmt.Sprintf("velocpy_dedup_scan_%d", chunk))
+		if chunk <= 512 {
+			all = append(all, fmt.Sprintf("velocpy_dedup_scan_blocks_%d", chunk))
+		}
+	}
+	return all
+}
+
+type fatal interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// checkpoint makes the next checkpoint on both sides and compares them.
+func (c *dedupCase) checkpoint(t fatal, s *source, lineage *dedup.Lineage, number uint32, regions []*dedupRegion) {
+	t.Helper()
+	var input []dedup.Region
+	for _, g := range regions {
+		input = append(input, dedup.Region{Name: g.name, Bytes: g.data})
+	}
+	want, _, err := lineage.Dedup(number, input)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	r := &room{}
+	var all []*dedupLaunch
+	position, total := 0, 0
+	var some []*dedupRegion
+	for i, g := range regions {
+		total += len(g.data)
+		if len(g.data) > 0 {
+			some = append(some, g)
+		}
+		if len(some) > 0 && (len(some) == c.together || i == len(regions)-1) {
+			l := c.launch(r, some, position)
+			position += l.chunks
+			all, some = append(all, l), nil
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	changed := r.place(make([]byte, (position+31)/32*4), 0, 4)
+	data := r.place(nil, total, 48)
+	var launches []Launch
+	for i, l := range all {
+		l.p.Changed, l.p.Data = uint64(there+changed), uint64(there+data)
+		if i > 0 {
+			l.p.Before = all[i-1].p.Totals
+		}
+		launches = append(launches, l.launches(c)...)
+	}
+	before := bytes.Clone(r.memory)
+	after := s.run(r.memory, launches)
+	for _, gap := range r.gaps {
+		if !bytes.Equal(after[gap:gap+gapBytes], before[gap:gap+gapBytes]) {
+			t.Fatalf("bytes at %d, between parts, were written", gap)
+		}
+	}
+	if got := after[changed : changed+(position+31)/32*4]; !bytes.Equal(got[:len(want.Changed)], want.Changed) {
+		t.Fatalf("changed chunks: %x, want %x", got, want.Changed)
+	}
+	if got := after[data : data+len(want.Data)]; !bytes.Equal(got, want.Data) {
+		i := 0
+		for got[i] == want.Data[i] {
+			i++
+		}
+		t.Fatalf("data: byte %d of %d differs", i, len(got))
+	}
+	for _, b := range after[data+len(want.Data) : data+total] {
+		if b != gapByte {
+			t.Fatalf("bytes behind the data were written")
+		}
+	}
+	stored := 0
+	for _, l := range all {
+		stored += l.check(t, c, after, want.Changed, stored)
+		c.keep(t, l, after, lineage)
+	}
+	if stored != len(want.Data) {
+		t.Fatalf("%d B in the totals, want %d B", stored, len(want.Data))
+	}
+	for i, g := range regions {
+		sums := []uint64{}
+		for _, l := range all {
+			for j, h := range l.regions {
+				for tile := 0; h == g && tile*digest.SumBytes < len(g.data); tile++ {
+					sums = append(sums, binary.LittleEndian.Uint64(after[l.sums[j]+8*tile:]))
+				}
+			}
+		}
+		if got := digest.New(digest.XXH3, c.seed).Combine(sums); got != want.Regions[i].Checksum {
+			t.Fatalf("region %s of %d B: checksum %#x, want %#x", g.name, len(g.data), got, want.Regions[i].Checksum)
+		}
+	}
+}
+
+// check compares the marks, the list and the totals with the bitmap. It returns the bytes that the launch gathered.
+func (l *dedupLaunch) check(t fatal, c *dedupCase, after, changed []byte, stored int) int {
+	t.Helper()
+	var list []uint32
+	own, lost := 0, 0
+	marks := make([]byte, 4*l.words)
+	position := l.position
+	for i, g := range l.regions {
+		for at := 0; at < len(g.data); at += c.chunk {
+			if changed[position/8]>>(position%8)&1 != 0 {
+				tile := int(l.p.First[i]) + at/digest.SumBytes
+				mark := tile*32*(l.words/int(l.p.Tiles)) + at%digest.SumBytes/c.chunk
+				list = append(list, uint32(mark))
+				marks[mark/8] |= 1 << (mark % 8)
+				own += min(c.chunk, len(g.data)-at)
+				lost += c.chunk - min(c.chunk, len(g.data)-at)
+			}
+			position++
+		}
+	}
+	if got := after[l.marks : l.marks+len(marks)]; !bytes.Equal(got, marks) {
+		t.Fatalf("marks: %x, want %x", got, marks)
+	}
+	totals := [3]uint64{}
+	for i := range totals {
+		totals[i] = binary.LittleEndian.Uint64(after[l.totals+8*i:])
+	}
+	if want := [3]uint64{uint64(len(list)), uint64(lost), uint64(stored)}; totals != want {
+		t.Fatalf("totals: %d, want %d", totals, want)
+	}
+	for i, want := range list {
+		if got := binary.LittleEndian.Uint32(after[l.list+4*i:]); got != want {
+			t.Fatalf("entry %d: %d, want %d", i, got, want)
+		}
+	}
+	for i := len(list); i < l.chunks; i++ {
+		if binary.LittleEndian.Uint32(after[l.list+4*i:]) != 0xa5a5a5a5 {
+			t.Fatalf("the list was written behind its end")
+		}
+	}
+	return own
+}
+
+// keep compares the digests and takes them over for the next checkpoint.
+func (c *dedupCase) keep(t fatal, l *dedupLaunch, after []byte, lineage *dedup.Lineage) {
+	t.Helper()
+	f := digest.New(digest.XXH3, c.seed)
+	at := func(from, i int) digest.Digest {
+		p := after[from+digest.Bytes*i:]
+		return digest.Digest{Lo: binary.LittleEndian.Uint64(p), Hi: binary.LittleEndian.Uint64(p[8:])}
+	}
+	for i, g := range l.regions {
+		leaves := lineage.Tree(g.name).Level(0)
+		for j, want := range leaves {
+			if got := at(l.leaves[i], j); got != want {
+				t.Fatalf("region of %d B, chunk %d: %x, want %x", len(g.data), j, got, want)
+			}
+		}
+		g.leaves = bytes.Clone(after[l.leaves[i] : l.leaves[i]+len(leaves)*digest.Bytes])
+		if g.size = len(g.data); !c.blocks {
+			continue
+		}
+		blocks := (len(g.data)-1)/dedupBlock + 1
+		for j := range blocks {
+			if got, want := at(l.digests[i], j), f.Block(g.data[j*dedupBlock:min(len(g.data), (j+1)*dedupBlock)]); got != want {
+				t.Fatalf("region of %d B, block %d: %x, want %x", len(g.data), j, got, want)
+			}
+		}
+		g.digests = bytes.Clone(after[l.digests[i] : l.digests[i]+blocks*digest.Bytes])
+	}
+}
+
+func (c *dedupCase) lineage(t fatal) *dedup.Lineage {
+	lineage, err := dedup.New(dedup.Options{Method: form.Basic, Chunk: c.chunk, Seed: c.seed, Blocks: c.blocks})
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	return lineage
+}
+
+func randomBytes(r *rand.Rand, n int) []byte {
+	p := make([]byte, n)
+	for i := range p {
+		p[i] = byte(r.Uint32())
+	}
+	return p
+}
+
+// change makes the next version of a region.
+func (g *dedupRegion) change(r *rand.Rand, size int, kind int) {
+	n := min(size, len(g.data))
+	g.data = append(bytes.Clone(g.data[:n]), randomBytes(r, size-n)...)
+	switch kind {
+	case 0: // nothing
+	case 1: // some bytes
+		for range min(size, 3) {
+			g.data[r.IntN(size)] ^= 1
+		}
+	case 2: // the last byte
+		if size > 0 {
+			g.data[size-1] ^= 0x80
+		}
+	case 3: // everything
+		g.data = randomBytes(r, size)
+	case 4: // a range
+		from := r.IntN(size + 1)
+		copy(g.data[from:], randomBytes(r, r.IntN(size-from+1)))
+	}
+}
+
+func TestDedupSource(t *testing.T) {
+	s := startSource(t)
+	t.Run("random", func(t *testing.T) { testDedupRandom(t, s) })
+	t.Run("lengths", func(t *testing.T) { testDedupLengths(t, s) })
+	t.Run("long", func(t *testing.T) { testDedupLong(t, s) })
+}
+
+func testDedupRandom(t *testing.T, s *source) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := &dedupCase{chunk: 32 << rapid.IntRange(0, 7).Draw(t, "chunk"), seed: rapid.Uint64().Draw(t, "seed"), together: rapid.IntRange(1, 5).Draw(t, "together")}
+		c.blocks = c.chunk <= 512 && rapid.Bool().Draw(t, "blocks")
+		lineage := c.lineage(t)
+		r := rand.New(rand.NewPCG(c.seed, 1))
+		sizes := rapid.OneOf(rapid.IntRange(0, 600), rapid.IntRange(0, 2*digest.SumBytes+5000),
+			rapid.Map(rapid.IntRange(0, 40), func(i int) int { return i * 1024 }), rapid.Map(rapid.IntRange(1, 16), func(i int) int { return i * c.chunk }))
+		regions := make([]*dedupRegion, rapid.IntRange(1, 6).Draw(t, "regions"))
+		for i := range regions {
+			regions[i] = &dedupRegion{name: fmt.Sprint(i), data: randomBytes(r, sizes.Draw(t, "size")), size: -1}
+		}
+		for number := range uint32(3) {
+			c.checkpoint(t, s, lineage, number, regions)
+			for _, g := range regions {
+				if len(g.data) == 0 {
+					g.leaves, g.digests, g.size = nil, nil, 0
+				}
+				size := len(g.data)
+				if rapid.IntRange(0, 2).Draw(t, "resize") == 0 {
+					size = sizes.Draw(t, "size")
+				}
+				g.change(r, size, rapid.IntRange(0, 4).Draw(t, "change"))
+			}
+		}
+	})
+}
+
+// Every chunk length with and without blocks: all lengths of a short region, and of the last chunk.
+func testDedupLengths(t *testing.T, s *source) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for chunk := 32; chunk <= 4096; chunk *= 2 {
+		for _, blocks := range []bool{false, true} {
+			if blocks && chunk > 512 {
+				continue
+			}
+			c := &dedupCase{chunk: chunk, seed: r.Uint64(), blocks: blocks, together: dedupRegions}
+			lineage := c.lineage(t)
+			var regions []*dedupRegion
+			for i := range 2 * dedupRegions {
+				n := 1 + i*2 + int(c.seed%2) // up to 257
+				if i%8 == 0 {
+					n = 1 + r.IntN(chunk+dedupBlock)
+				}
+				regions = append(regions, &dedupRegion{name: fmt.Sprint(i), data: randomBytes(r, n), size: -1})
+			}
+			c.checkpoint(t, s, lineage, 0, regions)
+			for _, g := range regions {
+				g.change(r, len(g.data), r.IntN(3))
+			}
+			c.checkpoint(t, s, lineage, 1, regions)
+		}
+	}
+}
+
+// More marks than one block of threads lists, and more chunks than one step of the gathering copies.
+func testDedupLong(t *testing.T, s *source) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, c := range []*dedupCase{{chunk: 32, seed: 5, together: 2}, {chunk: 64, seed: 6, together: 2, blocks: true}, {chunk: 1024, seed: 7, together: 2}} {
+		lineage := c.lineage(t)
+		a := &dedupRegion{name: "a", data: randomBytes(r, 1<<20+13), size: -1}
+		b := &dedupRegion{name: "b", data: randomBytes(r, 3<<20/2), size: -1}
+		c.checkpoint(t, s, lineage, 0, []*dedupRegion{a, b})
+		for range 1000 {
+			a.data[r.IntN(len(a.data))] ^= 1
+			b.data[r.IntN(len(b.data))] ^= 1
+		}
+		c.checkpoint(t, s, lineage, 1, []*dedupRegion{a, b})
+		c.checkpoint(t, s, lineage, 2, []*dedupRegion{a, b})
+	}
+}
