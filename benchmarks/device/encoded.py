@@ -17,6 +17,7 @@ HEADER, ENTRY, ALIGN = 64, 11, 16
 MODES = ("raw", "const", "diff", "exp", "xrz", "step")
 ALL_MODES = (1 << len(MODES)) - 1
 GUARD, UNTOUCHED = 64, 0xA5
+CELL = 16
 """Bytes on both sides of an output, and their value: a kernel that writes out of bounds changes them."""
 
 _COMMON = ("plain", "reference", "bytes", "container")
@@ -97,7 +98,7 @@ def fill(driver: Driver, at: int, value: int, size: int) -> None:
 
 def place(driver: Driver, data: Bytes, shift: int) -> int:
     """Uploads data to new memory of the device, so many bytes behind an aligned address."""
-    at = driver.allocate(data.size + shift) + shift
+    at = driver.allocate(-(-(data.size + shift) // CELL) * CELL) + shift  # kernels read whole cells
     driver.upload(at, data)
     return at
 
