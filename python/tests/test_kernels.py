@@ -41,10 +41,11 @@ def test_fatbin_is_small() -> None:
 
 
 @pytest.mark.slow
-def test_kernels_of_reduction_compile(root: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["velocpy_reduction.cu", "velocpy_dedup.cu"])
+def test_kernels_of_reduction_compile(root: Path, tmp_path: Path, name: str) -> None:
     """They are not in the package yet."""
     fatbin = tmp_path / "reduction.fatbin"
-    source = root / "cuda" / "velocpy_reduction.cu"
+    source = root / "cuda" / name
     command = [find_nvcc(), *FLAGS, "-arch=sm_90", "-ccbin", find_cxx(), "-fatbin", "-o", str(fatbin), str(source)]
     subprocess.run(command, check=True)
     assert (ELF, 90) in set(entries(fatbin.read_bytes()))
