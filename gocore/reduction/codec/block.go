@@ -21,12 +21,8 @@ func wordsOfBlock(src []byte, width int) (a, b, c, d uint64) {
 	if width == 0 {
 		return 0, 0, 0, 0
 	}
-	if len(src) < 32 {
-		var few [32]byte
-		copy(few[:], src)
-		src = few[:]
-	}
-	p, mask := (*[32]byte)(src), &keep[width]
+	var few [32]byte
+	p, mask := whole(src, &few), &keep[width]
 	a = transpose8(binary.LittleEndian.Uint64(p[0:]) & mask[0])
 	b = transpose8(binary.LittleEndian.Uint64(p[8:]) & mask[1])
 	if width > 16 {

@@ -74,17 +74,22 @@ func planeOfBytes(x *[4]uint64, bit uint) uint32 {
 	return uint32(plane | x[3]>>bit&ones8*gather>>56<<24)
 }
 
+// whole returns the first 32 bytes of src, or, if src is shorter, room with src and zeros behind it. room is zero.
+func whole(src []byte, room *[32]byte) *[32]byte {
+	if len(src) >= len(room) {
+		return (*[32]byte)(src)
+	}
+	copy(room[:], src)
+	return room
+}
+
 // readNarrow reads up to 8 planes, from the front of src, and returns the bytes of the group, 8 a register, in order.
 func readNarrow(src []byte, width int) (a, b, c, d uint64) {
 	if width == 0 {
 		return 0, 0, 0, 0
 	}
-	if len(src) < 32 {
-		var few [32]byte
-		copy(few[:], src)
-		src = few[:]
-	}
-	p, mask := (*[32]byte)(src), &keep[width*planeBytes]
+	var few [32]byte
+	p, mask := whole(src, &few), &keep[width*planeBytes]
 	w, x := binary.LittleEndian.Uint64(p[0:])&mask[0], binary.LittleEndian.Uint64(p[8:])&mask[1]
 	y, z := binary.LittleEndian.Uint64(p[16:])&mask[2], binary.LittleEndian.Uint64(p[24:])&mask[3]
 	a, b, c, d = exchange4(w&0xffffffff|y<<32, w>>32|y>>32<<32, x&0xffffffff|z<<32, x>>32|z>>32<<32)
