@@ -1,0 +1,68 @@
+package model
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// The containers of an encoding have every byte of the regions once, and lie behind one another.
+func TestContainersCoverTheRegions(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		part := PartGrain * rapid.Int64Range(1, 5).Draw(t, "part")
+		var regions []Span
+		at, count := int64(0), int64(0)
+		for range rapid.IntRange(0, 5).Draw(t, "regions") {
+			at += rapid.Int64Range(0, 100).Draw(t, "gap")
+			n := rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, 3*part), rapid.Just(part), rapid.Just(2*part+1)).Draw(t, "bytes")
+			regions = append(regions, Span{at, n})
+			at, count = at+n, count+Containers(n, part)
+		}
+		e := &Encoding{Part: part}
+		for range count {
+			e.Lengths = append(e.Lengths, ContainerAlign*rapid.Uint32Range(1, 1000).Draw(t, "length"))
+		}
+		if err := e.Check(regions); err != nil {
+			t.Fatal(err)
+		}
+		covered := make([]Span, len(regions))
+		for i, s := range regions {
+			covered[i].Offset = s.Offset
+		}
+		end := int64(0)
+		e.Each(regions, func(c Container) bool {
+			if c.At.Offset != end || c.Plain.Offset != covered[c.Region].End() || c.Plain.Bytes < 1 || c.Plain.Bytes > part {
+				t.Fatalf("%+v behind %d and %+v", c, end, covered[c.Region])
+			}
+			end = c.At.End()
+			covered[c.Region].Bytes += c.Plain.Bytes
+			return true
+		})
+		if end != e.Bytes() || !slices.Equal(covered, regions) {
+			t.Fatalf("%d of %d bytes, %v of %v", end, e.Bytes(), covered, regions)
+		}
+	})
+}
+
+func TestImpossibleEncodings(t *testing.T) {
+	regions := []Span{{0, PartGrain + 1}, {PartGrain + 64, 0}, {PartGrain + 64, 5}}
+	for name, e := range map[string]Encoding{
+		"no part":          {0, []uint32{16, 16, 16}},
+		"an odd part":      {PartGrain + 1, []uint32{16, 16, 16}},
+		"a large part":     {2 * MostPart, []uint32{16, 16}},
+		"too few":          {PartGrain, []uint32{16, 16}},
+		"too many":         {PartGrain, []uint32{16, 16, 16, 16}},
+		"none":             {PartGrain, nil},
+		"an empty one":     {PartGrain, []uint32{16, 0, 16}},
+		"an odd container": {PartGrain, []uint32{16, 24, 16}},
+	} {
+		if err := e.Check(regions); !errors.Is(err, ErrEncoding) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := (&Encoding{PartGrain, []uint32{16, 16, 16}}).Check(regions); err != nil {
+		t.Error(err)
+	}
+}
