@@ -18,6 +18,21 @@ const (
 	ContainerAlign = 16
 )
 
+// Lengths of the parts of a container in docs/reduction-format.md.
+const (
+	containerHead  = 64
+	containerChunk = 16 << 10 // plain bytes of a chunk
+	containerEntry = 11       // bytes of the tables for a chunk
+)
+
+// ContainerBound is the largest length of a container of so many plain bytes. It equals codec.Bound, which this package cannot import.
+func ContainerBound(plain int64) int64 {
+	chunks := (plain + containerChunk - 1) / containerChunk
+	return alignUp(containerHead+containerEntry*chunks) + alignUp(plain)
+}
+
+func alignUp(n int64) int64 { return (n + ContainerAlign - 1) / ContainerAlign * ContainerAlign }
+
 // Encoding says where the regions of an encoded checkpoint lie: in containers of package codec, one behind the other, region by region. A container has
 // Part bytes of one region before they were encoded, the last of a region the rest. An empty region has none. It is immutable.
 type Encoding struct {
@@ -42,9 +57,14 @@ func (e *Encoding) Check(regions []Span) error {
 	if want != int64(len(e.Lengths)) {
 		return fmt.Errorf("%d containers, the regions have another number: %w", len(e.Lengths), ErrEncoding)
 	}
-	for i, n := range e.Lengths {
-		if n == 0 || n%ContainerAlign != 0 {
-			return fmt.Errorf("container %d has %d bytes: %w", i, n, ErrEncoding)
+	next := 0
+	for _, s := range regions {
+		for from := int64(0); from < s.Bytes; from += e.Part {
+			plain := min(e.Part, s.Bytes-from)
+			if n := e.Lengths[next]; n == 0 || n%ContainerAlign != 0 || int64(n) > ContainerBound(plain) {
+				return fmt.Errorf("container %d of %d plain bytes has %d bytes: %w", next, plain, n, ErrEncoding)
+			}
+			next++
 		}
 	}
 	return nil

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"velocpy/gocore/reduction/codec"
+
 	"pgregory.net/rapid"
 )
 
@@ -21,8 +23,14 @@ func TestContainersCoverTheRegions(t *testing.T) {
 			at, count = at+n, count+Containers(n, part)
 		}
 		e := &Encoding{Part: part}
-		for range count {
-			e.Lengths = append(e.Lengths, ContainerAlign*rapid.Uint32Range(1, 1000).Draw(t, "length"))
+		for _, s := range regions {
+			for left := s.Bytes; left > 0; left -= part {
+				most := uint32(codec.Bound(int(min(left, part)))) / ContainerAlign
+				e.Lengths = append(e.Lengths, ContainerAlign*rapid.OneOf(rapid.Uint32Range(1, most), rapid.Just(most)).Draw(t, "length"))
+			}
+		}
+		if count != int64(len(e.Lengths)) {
+			t.Fatalf("%d containers, not %d", count, len(e.Lengths))
 		}
 		if err := e.Check(regions); err != nil {
 			t.Fatal(err)
@@ -48,6 +56,7 @@ func TestContainersCoverTheRegions(t *testing.T) {
 
 func TestImpossibleEncodings(t *testing.T) {
 	regions := []Span{{0, PartGrain + 1}, {PartGrain + 64, 0}, {PartGrain + 64, 5}}
+	most := uint32(ContainerBound(PartGrain))
 	for name, e := range map[string]Encoding{
 		"no part":          {0, []uint32{16, 16, 16}},
 		"an odd part":      {PartGrain + 1, []uint32{16, 16, 16}},
@@ -57,12 +66,31 @@ func TestImpossibleEncodings(t *testing.T) {
 		"none":             {PartGrain, nil},
 		"an empty one":     {PartGrain, []uint32{16, 0, 16}},
 		"an odd container": {PartGrain, []uint32{16, 24, 16}},
+		"a long one":       {PartGrain, []uint32{most + 16, 16, 16}},
+		"a long last one":  {PartGrain, []uint32{16, 16, 112}},
+		"huge ones":        {2 * PartGrain, []uint32{1<<32 - 16, 1<<32 - 16}},
 	} {
 		if err := e.Check(regions); !errors.Is(err, ErrEncoding) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := (&Encoding{PartGrain, []uint32{16, 16, 16}}).Check(regions); err != nil {
-		t.Error(err)
+	for _, e := range []Encoding{{PartGrain, []uint32{16, 16, 16}}, {PartGrain, []uint32{most, 96, 96}}, {MostPart, []uint32{most + 16, 96}}} {
+		if err := e.Check(regions); err != nil {
+			t.Error(e, err)
+		}
 	}
+}
+
+func TestContainerBound(t *testing.T) {
+	for _, n := range []int64{0, 1, 15, 16, 17, 16383, 16384, 16385, PartGrain - 1, PartGrain, 3*PartGrain + 5, MostPart - 1, MostPart} {
+		if got, want := ContainerBound(n), int64(codec.Bound(int(n))); got != want {
+			t.Errorf("%d plain bytes: %d, package codec has %d", n, got, want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.Int64Range(0, MostPart).Draw(t, "plain")
+		if got, want := ContainerBound(n), int64(codec.Bound(int(n))); got != want {
+			t.Fatalf("%d, package codec has %d", got, want)
+		}
+	})
 }
