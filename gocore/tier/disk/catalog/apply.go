@@ -157,7 +157,7 @@ func (s *State) put(i item) error {
 	case l == nil:
 		return malformed("there is no layout %d", p.layout)
 	}
-	if p.content == Raw {
+	if p.content.Readable() {
 		if _, err := p.parseRest(l); err != nil {
 			return err
 		}
@@ -173,7 +173,7 @@ func (s *State) put(i item) error {
 	}
 	at := s.rows.add(i)
 	h.set(p.key, at)
-	s.counts(h, l, p.content, true)
+	s.counts(h, &p, true)
 	s.undo.added(at)
 	return nil
 }
@@ -197,7 +197,8 @@ func checkSerial(serial uint64) error {
 // gone subtracts a row from the totals. The caller removes it from the index.
 func (s *State) gone(h *history, at ref) {
 	i := s.rows.at(at)
-	s.counts(h, s.layout(le32(i[putLayout:])), Content(i[putContent]), false)
+	p, _ := parsePut(i)
+	s.counts(h, &p, false)
 	s.rows.mark(at, kindGone)
 	s.undo.removed(at)
 }
@@ -370,7 +371,7 @@ func (s *State) reverse(at ref, came bool) {
 	i := s.rows.at(at)
 	p, _ := parsePut(i)
 	h := s.history(p.history)
-	s.counts(h, s.layout(p.layout), p.content, !came)
+	s.counts(h, &p, !came)
 	if came {
 		h.remove(p.key)
 		s.rows.mark(at, kindGone)

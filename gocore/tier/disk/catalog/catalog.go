@@ -36,8 +36,14 @@ const (
 // Content is the form of the bytes in a checkpoint's extents.
 type Content uint8
 
-// Raw: the unchanged bytes of the slot. Later versions have other contents.
-const Raw Content = 0
+// Contents that this version understands. Later versions have others.
+const (
+	Raw     Content = 0 // the unchanged bytes of the slot
+	Encoded Content = 1 // containers of package codec, which need no reference; see model.Encoding
+)
+
+// Readable tells whether this version understands a content.
+func (c Content) Readable() bool { return c <= Encoded }
 
 // Extent is a range of a data file. File numbers begin at 1.
 type Extent struct {
@@ -61,13 +67,23 @@ type Row struct {
 	Time    int64 // time of the capture, in ns since 1970 (UTC); 0: unknown
 	Align   int64 // of the slot in memory
 	Extents []Extent
-	Sums    []uint64 // by region
-	Leaves  []uint64 // hashes of the leaves of all regions with more than one leaf, in order
+	Sums    []uint64 // by region, of the plain bytes
+	Leaves  []uint64 // hashes of the leaves of all regions with more than one leaf, in order, of the plain bytes
 	Meta    string   // opaque
+	// Encoding says where in the extents the containers lie; nil unless Content is Encoded.
+	Encoding *model.Encoding
 }
 
 // Readable tells whether this version understands the row's content. Otherwise only History, Key, Serial, Layout and Content are set.
-func (r *Row) Readable() bool { return r.Content == Raw }
+func (r *Row) Readable() bool { return r.Content.Readable() }
+
+// Bytes is the length of the extents that a readable row needs.
+func (r *Row) Bytes() int64 {
+	if r.Encoding != nil {
+		return int64(extentsBytes(r.Encoding.Bytes()))
+	}
+	return int64(extentsBytes(r.Layout.Slot))
+}
 
 // HistoryInfo describes a history in a listing.
 type HistoryInfo struct {

@@ -49,7 +49,7 @@ func writeCorpora(records [][]byte) error {
 		dir := filepath.Join("testdata", "fuzz", target)
 		errs = append(errs, os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
-	for i, record := range append(slices.Clip(records), retainingBest(), putWithTime()) {
+	for i, record := range append(slices.Clip(records), retainingBest(), putWithTime(), encodedPut()) {
 		write("FuzzApply", fmt.Sprintf("record-%d", i), record, false)
 		write("FuzzApply", fmt.Sprintf("cut-%d", i), record[:len(record)*2/3], false)
 		write("FuzzApply", fmt.Sprintf("short-%d", i), shortened(record), true)
@@ -57,6 +57,7 @@ func writeCorpora(records [][]byte) error {
 	write("FuzzApply", "all", slices.Concat(records...), false)
 	write("FuzzRecordRoundTrip", "number", "wave", "", int64(-7), uint64(1), "meta", "u", []byte{10, 0, 200, 255}, uint8(3))
 	write("FuzzRecordRoundTrip", "text", "\xff", "best", int64(0), uint64(9), "", "", []byte{}, uint8(0))
+	write("FuzzRecordRoundTrip", "encoded", "wave", "", int64(-7), uint64(1), "meta", "u", []byte{10, 0, 200, 255}, uint8(15))
 	write("FuzzRecordRoundTrip", "time", "wave", "", int64(1764057600123456789), uint64(1), "meta", "u", []byte{10}, uint8(7))
 	return errors.Join(errs...)
 }
@@ -65,6 +66,16 @@ func writeCorpora(records [][]byte) error {
 func putWithTime() []byte {
 	l := &Layout{Layout: model.Layout{Slot: 100, Spans: []model.Span{{Offset: 0, Bytes: 100}}}}
 	row := &Row{Key: model.NumberKey(5), Serial: 1, Time: 1764057600123456789, Extents: []Extent{{1, 0, Block}}, Meta: "m"}
+	return appendPut(appendLayout(appendHistory(nil, 9, "wave"), 9, l), 9, 9, row)
+}
+
+// encodedPut is a record with an encoded put, which no sample of version 1 has: of a region with two containers and one with one.
+func encodedPut() []byte {
+	l := &Layout{Layout: model.Layout{Slot: 400000, Spans: []model.Span{{Offset: 0, Bytes: 300000}, {Offset: 300000, Bytes: 0}, {Offset: 300032, Bytes: 99968}}, Text: "uv"}}
+	row := &Row{
+		Key: model.NumberKey(5), Serial: 1, Time: 1764057600123456789, Content: Encoded, Encoding: &model.Encoding{Part: 262144, Lengths: []uint32{4096, 96, 208}},
+		Extents: []Extent{{1, 0, Block}, {2, 0, Block}}, Sums: []uint64{1, 2, 3}, Leaves: []uint64{4, 5}, Meta: "m",
+	}
 	return appendPut(appendLayout(appendHistory(nil, 9, "wave"), 9, l), 9, 9, row)
 }
 
@@ -148,7 +159,13 @@ func FuzzRecordRoundTrip(f *testing.F) {
 		if known&2 != 0 {
 			row.Leaves = slices.Repeat([]uint64{serial}, int(leaves))
 		}
-		row.Extents = []Extent{{serial | 1, (number & 0xffff) * Block, int64(extentsBytes(row.Layout.Slot))}}
+		if known&8 != 0 {
+			row.Content, row.Encoding = Encoded, &model.Encoding{Part: model.PartGrain, Lengths: []uint32{}}
+			for _, s := range row.Layout.Spans {
+				row.Encoding.Lengths = append(row.Encoding.Lengths, slices.Repeat([]uint32{96}, int(model.Containers(s.Bytes, model.PartGrain)))...)
+			}
+		}
+		row.Extents = []Extent{{serial | 1, (number & 0xffff) * Block, row.Bytes()}}
 		s := New()
 		w := NewWriter(s)
 		r := w.Record()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,6 +45,24 @@ func putOf(serial uint64, flags uint8, k model.Key, rest ...any) []byte {
 	return encode(kindPut, body(uint32(1), uint32(1), serial, uint8(0), flags, appendKey(nil, k), body(rest...)))
 }
 
+// encodedOf is a put of layout 1 with a content of containers; the extents have so many bytes.
+func encodedOf(serial uint64, flags uint8, bytes uint64, rest ...any) []byte {
+	key := appendKey(nil, model.NumberKey(5))
+	return encode(kindPut, body(uint32(1), uint32(1), serial, uint8(1), flags, key, uint32(64), uint32(1), []uint64{1, 0, bytes}, body(rest...)))
+}
+
+// An encoded put has the bytes that docs/format.md says.
+func TestBytesOfEncodedPut(t *testing.T) {
+	wants := slices.Concat(encode(kindHistory, body(uint32(9), "wave")),
+		encode(kindLayout, body(uint32(9), uint32(0), uint64(400000), uint32(3), uint32(0), []uint64{0, 300000, 300000, 0, 300032, 99968}, "uv")),
+		encode(kindPut, body(uint32(9), uint32(9), uint64(1), uint8(1), uint8(7), appendKey(nil, model.NumberKey(5)), uint64(1764057600123456789),
+			uint32(0), uint32(2), []uint64{1, 0, 4096, 2, 0, 4096}, []uint64{1, 2, 3}, []uint64{4, 5},
+			uint64(262144), uint32(3), []uint32{4096, 96, 208}, uint32(1), "m")))
+	if got := encodedPut(); !slices.Equal(got, wants) {
+		t.Errorf("%x, not %x", got, wants)
+	}
+}
+
 func TestHostileRecords(t *testing.T) {
 	five := model.NumberKey(5)
 	const most = math.MaxUint64
@@ -57,6 +76,10 @@ func TestHostileRecords(t *testing.T) {
 		{"", putOf(11, 2, five, one, []uint64{2, 3}, uint32(0))},
 		{"", putOf(11, 0, five, uint32(0), uint32(2), []uint64{most, math.MaxInt64 + 1 - 8192, 4096, 1, 0, 299008}, uint32(0))},
 		{"", encode(255, []byte("anything"))},
+		{"", encodedOf(11, 0, 4096, uint64(262144), uint32(2), []uint32{96, 96}, uint32(0))},
+		{"", encodedOf(11, 3, 4096, []uint64{1, 2, 3}, uint64(1<<30), uint32(1), []uint32{4096}, uint32(1), "m")},
+		{"", encodedOf(11, 0, 303104, uint64(524288), uint32(1), []uint32{300288}, uint32(0))},
+		{"", encodedOf(11, 0, 303104, uint64(262144), uint32(2), []uint32{262384, 37968}, uint32(0))},
 		{"", encode(kindDrop, body(uint32(77), uint32(0), uint64(1), appendKey(nil, five)))},
 		{"", encode(kindClear, body(uint32(77), uint32(0), uint64(1)))},
 		{"", encode(kindHistory, body(uint32(1), "h"))},
@@ -125,6 +148,30 @@ func TestHostileRecords(t *testing.T) {
 		{"more than 303104", putOf(11, 0, five, uint32(0), uint32(3), []uint64{1, 0, 1 << 62, 1, 0, 1 << 62, 1, 0, 1 << 62}, uint32(0))},
 		{"have 299008 bytes, not 303104", putOf(11, 0, five, uint32(0), uint32(1), []uint64{1, 0, 299008}, uint32(0))},
 		{"have 0 bytes", putOf(11, 0, five, uint32(0), uint32(0), uint32(0))},
+
+		{"too short", encodedOf(11, 0, 4096, uint32(262144))},
+		{"too short", encodedOf(11, 0, 4096, uint64(262144), uint32(2), uint32(96))},
+		{"too short", encodedOf(11, 0, 4096, uint64(262144), uint32(math.MaxUint32), []uint32{96, 96}, uint32(0))},
+		{"left over", encodedOf(11, 0, 4096, uint64(262144), uint32(2), []uint32{96, 96}, uint32(0), uint8(0))},
+		{"flags 0x8", encodedOf(11, 8, 4096, uint64(262144), uint32(2), []uint32{96, 96}, uint32(0))},
+		{"0 is no time", encode(kindPut, body(uint32(1), uint32(1), uint64(11), uint8(1), uint8(4), appendKey(nil, five), uint64(0)))},
+		{"containers of 0 bytes", encodedOf(11, 0, 4096, uint64(0), uint32(2), []uint32{96, 96}, uint32(0))},
+		{"containers of 262145 bytes", encodedOf(11, 0, 4096, uint64(262145), uint32(2), []uint32{96, 96}, uint32(0))},
+		{"containers of 131072 bytes", encodedOf(11, 0, 4096, uint64(131072), uint32(3), []uint32{96, 96, 96}, uint32(0))},
+		{"containers of 1074003968 bytes", encodedOf(11, 0, 4096, uint64(1<<30+262144), uint32(1), []uint32{96}, uint32(0))},
+		{"containers of -262144 bytes", encodedOf(11, 0, 4096, uint64(most-262143), uint32(1), []uint32{96}, uint32(0))},
+		{"1 containers", encodedOf(11, 0, 4096, uint64(262144), uint32(1), []uint32{96}, uint32(0))},
+		{"3 containers", encodedOf(11, 0, 4096, uint64(262144), uint32(3), []uint32{96, 96, 96}, uint32(0))},
+		{"2 containers", encodedOf(11, 0, 4096, uint64(524288), uint32(2), []uint32{96, 96}, uint32(0))},
+		{"0 containers", encodedOf(11, 0, 4096, uint64(262144), uint32(0), uint32(0))},
+		{"container 1 of 37856 plain bytes has 0 bytes", encodedOf(11, 0, 4096, uint64(262144), uint32(2), []uint32{96, 0}, uint32(0))},
+		{"has 100 bytes", encodedOf(11, 0, 4096, uint64(262144), uint32(2), []uint32{96, 100}, uint32(0))},
+		{"has 262400 bytes", encodedOf(11, 0, 266240, uint64(262144), uint32(2), []uint32{262400, 96}, uint32(0))},
+		{"has 37984 bytes", encodedOf(11, 0, 40960, uint64(262144), uint32(2), []uint32{96, 37984}, uint32(0))},
+		{"has 4294967280 bytes", encodedOf(11, 0, 4096, uint64(262144), uint32(2), []uint32{math.MaxUint32 - 15, 96}, uint32(0))},
+		{"more than 4096", encodedOf(11, 0, 8192, uint64(262144), uint32(2), []uint32{4000, 96}, uint32(0))},
+		{"have 4096 bytes, not 8192", encodedOf(11, 0, 4096, uint64(262144), uint32(2), []uint32{4096, 16}, uint32(0))},
+		{"meta has 4294967295 bytes", encodedOf(11, 0, 4096, uint64(262144), uint32(2), []uint32{96, 96}, uint32(math.MaxUint32))},
 
 		{"too short", encode(kindDrop, make([]byte, 15))},
 		{"ends in a key", encode(kindDrop, body(uint32(1), uint32(0), uint64(11)))},
@@ -207,10 +254,12 @@ func TestBombsTakeNoMemory(t *testing.T) {
 		keys = append(keys, 1, 0, 0, 0, 0, 0)
 	}
 	for name, record := range map[string][]byte{
-		"regions": encode(kindLayout, body(uint32(9), uint32(0), uint64(1), uint32(math.MaxUint32), uint32(0))),
-		"extents": putOf(11, 0, model.NumberKey(1), uint32(64), uint32(math.MaxUint32), []uint64{1, 0, 303104}),
-		"a row":   nil,
-		"keys":    encode(kindRetention, keys), "histories": crowd,
+		"regions":    encode(kindLayout, body(uint32(9), uint32(0), uint64(1), uint32(math.MaxUint32), uint32(0))),
+		"containers": encodedOf(11, 0, 4096, uint64(262144), uint32(math.MaxUint32), make([]byte, 1<<16)),
+		"too many":   encodedOf(11, 0, 4096, uint64(262144), uint32(1<<14), make([]byte, 1<<16), uint32(0)),
+		"extents":    putOf(11, 0, model.NumberKey(1), uint32(64), uint32(math.MaxUint32), []uint64{1, 0, 303104}),
+		"a row":      nil,
+		"keys":       encode(kindRetention, keys), "histories": crowd,
 	} {
 		s := defined(t)
 		var before, after runtime.MemStats

@@ -13,9 +13,10 @@ const spanBytes = 16
 // layout is a layout in the State.
 type layout struct {
 	Layout
-	leaves uint64 // leaf hashes of a checkpoint
-	pins   int    // pending records that rely on it
-	used   bool   // during a snapshot: a row uses it
+	leaves uint64       // leaf hashes of a checkpoint
+	filled []model.Span // regions that are not empty
+	pins   int          // pending records that rely on it
+	used   bool         // during a snapshot: a row uses it
 }
 
 // leavesOf is the number of leaf hashes of a region. A single leaf has none, as its hash is the region's checksum.
@@ -29,6 +30,14 @@ func leavesOf(bytes int64) uint64 {
 // equal tells whether two layouts are equal, except for their ids.
 func (l *Layout) equal(other *Layout) bool {
 	return l.Slot == other.Slot && l.Text == other.Text && slices.Equal(l.Spans, other.Spans)
+}
+
+// fill sets filled. A check of a row visits these regions alone: otherwise short rows of a layout with many empty regions would take long to apply.
+func (l *layout) fill() {
+	empty := func(s model.Span) bool { return s.Bytes == 0 }
+	if l.filled = l.Spans; slices.ContainsFunc(l.Spans, empty) {
+		l.filled = slices.DeleteFunc(slices.Clone(l.Spans), empty)
+	}
 }
 
 // parseLayout decodes a layout's body.
@@ -64,6 +73,7 @@ func parseLayout(body []byte) (*layout, error) {
 		l.Spans[i] = model.Span{Offset: int64(offset), Bytes: int64(bytes)}
 		l.leaves += leavesOf(int64(bytes))
 	}
+	l.fill()
 	l.Text = string(f.p)
 	return l, nil
 }

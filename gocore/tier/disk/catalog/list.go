@@ -8,6 +8,7 @@ type Brief struct {
 	Serial  uint64
 	Layout  *Layout
 	Content Content
+	Stored  int64 // bytes of the extents; 0: the content is unknown
 	Time    int64 // as in Row
 	Summed  bool  // it has checksums
 	Meta    int   // length of the meta in bytes
@@ -42,9 +43,10 @@ func (s *State) brief(i item) Brief {
 	p, _ := parsePut(i)
 	l := s.layout(p.layout)
 	b := Brief{Key: p.key.key(), Serial: p.serial, Layout: &l.Layout, Content: p.content, Time: p.time}
-	if b.Content != Raw {
+	if !b.Content.Readable() {
 		return b
 	}
+	b.Stored = int64(p.bytes())
 	b.Summed = p.flags&flagSums != 0
 	before := 8 + extentBytes*uint64(le32(p.rest[4:]))
 	if b.Summed {
@@ -52,6 +54,9 @@ func (s *State) brief(i item) Brief {
 	}
 	if p.flags&flagLeaves != 0 {
 		before += 8 * l.leaves
+	}
+	if b.Content == Encoded {
+		before += 12 + 4*uint64(le32(p.rest[before+8:]))
 	}
 	b.Meta = int(le32(p.rest[before:]))
 	return b

@@ -18,6 +18,10 @@ func TestListingsInPages(t *testing.T) {
 		serial++
 		l := &Layout{Layout: model.Layout{Slot: 2 * checksum.LeafBytes, Spans: []model.Span{{Offset: 0, Bytes: 8}, {Offset: 4096, Bytes: checksum.LeafBytes + 1}}, Text: "l"}}
 		row := Row{Key: key, Serial: serial, Time: int64(serial % 3), Layout: l, Meta: meta, Extents: []Extent{{1, int64(serial) << 20, l.Slot}}}
+		if serial%4 == 0 { // a region of two containers, and one of one
+			row.Content, row.Encoding = Encoded, &model.Encoding{Part: checksum.LeafBytes, Lengths: []uint32{96, uint32(serial%9+1) * 4096, 16}}
+			row.Extents[0].Bytes = row.Bytes()
+		}
 		if summed {
 			row.Sums, row.Leaves = []uint64{1, 2}, []uint64{3, 4}
 		}
@@ -56,7 +60,7 @@ func TestListingsInPages(t *testing.T) {
 		}
 		for i, b := range got {
 			r := want[i]
-			if b.Key != r.Key || b.Serial != r.Serial || b.Time != r.Time || b.Meta != len(r.Meta) || b.Summed != (r.Sums != nil) || b.Layout.Text != "l" || b.Content != Raw {
+			if b.Key != r.Key || b.Serial != r.Serial || b.Time != r.Time || b.Meta != len(r.Meta) || b.Summed != (r.Sums != nil) || b.Layout.Text != "l" || b.Content != r.Content || b.Stored != r.Extents[0].Bytes {
 				t.Fatalf("row %d is %+v, not %+v", i, b, r)
 			}
 		}

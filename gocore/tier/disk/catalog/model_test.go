@@ -68,7 +68,10 @@ func layouts() *rapid.Generator[*Layout] {
 func rowOf(t *rapid.T, l *Layout) *Row {
 	row := &Row{Key: keys.Draw(t, "key"), Layout: l, Align: rapid.Int64Range(0, 1<<32-1).Draw(t, "align"), Meta: rapid.StringN(0, 5, 20).Draw(t, "meta")}
 	row.Time = rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(1, math.MaxInt64)).Draw(t, "time")
-	need := int64(extentsBytes(l.Slot))
+	if rapid.Bool().Draw(t, "encoded") {
+		row.Content, row.Encoding = Encoded, encodingOf(t, l)
+	}
+	need := row.Bytes()
 	for row.Extents = []Extent{}; need > 0; need -= row.Extents[len(row.Extents)-1].Bytes {
 		e := Extent{File: rapid.Uint64Min(1).Draw(t, "file"), Offset: rapid.Int64Range(0, 1<<50).Draw(t, "block") * Block}
 		e.Bytes = rapid.Int64Range(max(1, need/Block/3), need/Block).Draw(t, "blocks") * Block
@@ -86,6 +89,18 @@ func rowOf(t *rapid.T, l *Layout) *Row {
 	}
 	row.Sums, row.Leaves = hashes(len(l.Spans)), hashes(leaves)
 	return row
+}
+
+// encodingOf is some encoding of a layout.
+func encodingOf(t *rapid.T, l *Layout) *model.Encoding {
+	e := &model.Encoding{Part: model.PartGrain * rapid.Int64Range(1, 3).Draw(t, "part"), Lengths: []uint32{}}
+	for _, s := range l.Spans {
+		for left := s.Bytes; left > 0; left -= e.Part {
+			most := uint32(model.ContainerBound(min(left, e.Part)) / model.ContainerAlign)
+			e.Lengths = append(e.Lengths, model.ContainerAlign*rapid.Uint32Range(1, most).Draw(t, "length"))
+		}
+	}
+	return e
 }
 
 // make makes a record of a few items.
@@ -133,7 +148,16 @@ func (v *world) make() {
 		}
 		if rapid.IntRange(0, 9).Draw(t, "bad") == 0 { // a refused item leaves the record valid
 			bad := rowOf(t, layouts().Draw(t, "bad layout"))
-			bad.Extents = nil
+			switch {
+			case bad.Encoding != nil && rapid.Bool().Draw(t, "contradicts"):
+				bad.Content = Raw
+			case bad.Encoding != nil && rapid.Bool().Draw(t, "odd"):
+				bad.Encoding.Lengths = append(bad.Encoding.Lengths, 16)
+			case bad.Encoding == nil && rapid.Bool().Draw(t, "contradicts"):
+				bad.Content = Encoded
+			default:
+				bad.Extents = nil
+			}
 			if r.Put(name, bad) == nil || r.Drop(name, bad.Key, MostSerial+1) == nil {
 				t.Fatal("the Writer takes what cannot be read")
 			}
@@ -216,7 +240,9 @@ func (v *world) check() {
 	bytes := map[string]int64{}
 	for name, h := range v.want {
 		for _, row := range h.rows {
-			bytes[name] += int64(extentsBytes(row.Layout.Slot))
+			for _, e := range row.Extents {
+				bytes[name] += e.Bytes
+			}
 		}
 	}
 	for _, info := range v.s.Histories() {
@@ -236,8 +262,12 @@ func plain(rows map[model.Key]Row) map[string]string {
 	m := map[string]string{}
 	for k, row := range rows {
 		l := *row.Layout
-		row.Layout = nil
-		m[k.String()] = fmt.Sprintf("%+v %+v %v", row, l, []bool{row.Sums == nil, row.Leaves == nil})
+		e := "raw"
+		if row.Encoding != nil {
+			e = fmt.Sprintf("%+v", *row.Encoding)
+		}
+		row.Layout, row.Encoding = nil, nil
+		m[k.String()] = fmt.Sprintf("%+v %+v %v %s", row, l, []bool{row.Sums == nil, row.Leaves == nil}, e)
 	}
 	return m
 }

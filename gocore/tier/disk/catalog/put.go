@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+
+	"velocpy/gocore/model"
 )
 
 // Flags of a put.
@@ -25,7 +27,7 @@ const (
 	putKey     = itemHead + 18
 )
 
-// put is the front of a row's item: the fields that all contents have, and the time of a raw one. The other fields follow.
+// put is the front of a row's item: the fields that all contents have, and the time of a readable one. The other fields follow.
 type put struct {
 	history, layout uint32
 	serial          uint64
@@ -44,7 +46,7 @@ func parsePut(i item) (p put, err error) {
 	p = put{history: le32(i[putHistory:]), layout: le32(i[putLayout:]), serial: le64(i[putSerial:]), content: Content(i[putContent]), flags: i[putFlags]}
 	f := fields{p: i[putKey:]}
 	p.key, err = f.key()
-	if err == nil && p.content == Raw && p.flags&flagTime != 0 {
+	if err == nil && p.content.Readable() && p.flags&flagTime != 0 {
 		p.time, err = f.time()
 	}
 	p.rest = f.p
@@ -60,14 +62,31 @@ func (f *fields) time() (int64, error) {
 	return int64(t), nil
 }
 
-// rest is the part of a raw put after the key and the time.
+// rest is the part of a readable put after the key and the time.
 type rest struct {
-	align                       uint32
-	extents, sums, leaves, meta []byte
+	align                                uint32
+	part                                 uint64 // of an encoded put, as are lengths
+	extents, sums, leaves, lengths, meta []byte
 }
 
-// parseRest decodes the part of a raw put after the key and the time.
+// parseRest decodes and validates the part of a readable put after the key and the time.
 func (p *put) parseRest(l *layout) (r rest, err error) {
+	if r, err = p.split(l); err != nil {
+		return r, err
+	}
+	need := l.Slot
+	if p.content == Encoded {
+		e := r.encoding()
+		if err := e.Check(l.filled); err != nil {
+			return r, malformed("%v", err)
+		}
+		need = e.Bytes()
+	}
+	return r, r.check(extentsBytes(need))
+}
+
+// split finds the fields in the part of a readable put after the key and the time.
+func (p *put) split(l *layout) (r rest, err error) {
 	if p.flags&^(flagSums|flagLeaves|flagTime) != 0 {
 		return r, later("a put has flags %#x", p.flags)
 	}
@@ -81,20 +100,30 @@ func (p *put) parseRest(l *layout) (r rest, err error) {
 	if p.flags&flagLeaves != 0 {
 		r.leaves = f.many(l.leaves, 8)
 	}
+	if p.content == Encoded {
+		r.part = f.u64()
+		r.lengths = f.many(uint64(f.u32()), 4)
+	}
 	n := f.u32()
 	if n > MostText {
 		return r, malformed("the meta has %d bytes", n)
 	}
 	r.meta = f.take(uint64(n))
-	if err := f.end(); err != nil {
-		return r, err
-	}
-	return r, r.check(l.Slot)
+	return r, f.end()
 }
 
-// check returns an error unless the extents are whole blocks, as many as the slot needs.
-func (r *rest) check(slot int64) error {
-	need, have := extentsBytes(slot), uint64(0)
+// encoding decodes the encoding of an encoded put.
+func (r *rest) encoding() *model.Encoding {
+	e := &model.Encoding{Part: int64(r.part), Lengths: make([]uint32, len(r.lengths)/4)}
+	for i := range e.Lengths {
+		e.Lengths[i] = le32(r.lengths[4*i:])
+	}
+	return e
+}
+
+// check returns an error unless the extents are whole blocks of a total length.
+func (r *rest) check(need uint64) error {
+	have := uint64(0)
 	for at := 0; at < len(r.extents); at += extentBytes {
 		file, offset, bytes := le64(r.extents[at:]), le64(r.extents[at+8:]), le64(r.extents[at+16:])
 		switch {
@@ -115,9 +144,30 @@ func (r *rest) check(slot int64) error {
 	return nil
 }
 
-// extentsBytes is the total length of a raw checkpoint's extents: at least one block, so that every checkpoint has a location.
-func extentsBytes(slot int64) uint64 {
-	return max(Block, (uint64(slot)+Block-1)/Block*Block)
+// extentsBytes is the total length of the extents for so many bytes: at least one block, so that every checkpoint has a location.
+func extentsBytes(n int64) uint64 {
+	return max(Block, (uint64(n)+Block-1)/Block*Block)
+}
+
+// extents calls f for the extents of a readable put that was validated, in sequence, until f returns false.
+func (p *put) extents(f func(e Extent) bool) bool {
+	all := p.rest[8:]
+	for range le32(p.rest[4:]) {
+		if !f(extentAt(all)) {
+			return false
+		}
+		all = all[extentBytes:]
+	}
+	return true
+}
+
+// bytes is the length of the extents of a readable put that was validated.
+func (p *put) bytes() (n uint64) {
+	p.extents(func(e Extent) bool {
+		n += uint64(e.Bytes)
+		return true
+	})
+	return n
 }
 
 func extentAt(p []byte) Extent { return Extent{le64(p), int64(le64(p[8:])), int64(le64(p[16:]))} }
@@ -129,7 +179,7 @@ func decode(i item, l *layout) Row {
 	if !row.Readable() {
 		return row
 	}
-	r, _ := p.parseRest(l)
+	r, _ := p.split(l)
 	row.Time, row.Align, row.Meta = p.time, int64(r.align), string(r.meta)
 	row.Extents = make([]Extent, 0, len(r.extents)/extentBytes)
 	for at := 0; at < len(r.extents); at += extentBytes {
@@ -140,6 +190,9 @@ func decode(i item, l *layout) Row {
 	}
 	if p.flags&flagLeaves != 0 {
 		row.Leaves = readNumbers(r.leaves)
+	}
+	if p.content == Encoded {
+		row.Encoding = r.encoding()
 	}
 	return row
 }
@@ -156,7 +209,11 @@ func appendPut(to []byte, history, layout uint32, r *Row) []byte {
 	if r.Time > 0 {
 		flags |= flagTime
 	}
-	to = slices.Grow(to, 88+len(r.Key.Text)+len(r.Extents)*extentBytes+8*(len(r.Sums)+len(r.Leaves))+len(r.Meta))
+	containers := 0
+	if r.Encoding != nil {
+		containers = len(r.Encoding.Lengths)
+	}
+	to = slices.Grow(to, 100+len(r.Key.Text)+len(r.Extents)*extentBytes+8*(len(r.Sums)+len(r.Leaves))+4*containers+len(r.Meta))
 	to, start := beginItem(to, kindPut)
 	to = binary.LittleEndian.AppendUint32(to, history)
 	to = binary.LittleEndian.AppendUint32(to, layout)
@@ -171,6 +228,18 @@ func appendPut(to []byte, history, layout uint32, r *Row) []byte {
 		to = appendNumbers(to, e.File, uint64(e.Offset), uint64(e.Bytes))
 	}
 	to = appendNumbers(appendNumbers(to, r.Sums...), r.Leaves...)
+	if r.Encoding != nil {
+		to = appendEncoding(to, r.Encoding)
+	}
 	to = binary.LittleEndian.AppendUint32(to, uint32(len(r.Meta)))
 	return endItem(append(to, r.Meta...), start)
+}
+
+func appendEncoding(to []byte, e *model.Encoding) []byte {
+	to = appendNumbers(to, e.Part)
+	to = binary.LittleEndian.AppendUint32(to, uint32(len(e.Lengths)))
+	for _, n := range e.Lengths {
+		to = binary.LittleEndian.AppendUint32(to, n)
+	}
+	return to
 }

@@ -104,11 +104,11 @@ func (s *State) Meta(history uint32, key model.Key) (l *Layout, meta string, ok 
 	}
 	i := s.rows.at(at)
 	p, _ := parsePut(i)
-	if p.content != Raw {
+	if !p.content.Readable() {
 		return nil, "", false
 	}
 	of := s.layout(p.layout)
-	rest, _ := p.parseRest(of)
+	rest, _ := p.split(of)
 	return &of.Layout, string(rest.meta), true
 }
 
@@ -145,17 +145,7 @@ func (s *State) EachKey(history uint32, f func(key model.Key, serial uint64) boo
 func (s *State) EachExtent(f func(history uint32, serial uint64, e Extent) bool) {
 	s.rows.each(func(i item) bool {
 		p, _ := parsePut(i)
-		if p.content != Raw {
-			return true
-		}
-		extents := p.rest[8:]
-		for range le32(p.rest[4:]) {
-			if !f(p.history, p.serial, extentAt(extents)) {
-				return false
-			}
-			extents = extents[extentBytes:]
-		}
-		return true
+		return !p.content.Readable() || p.extents(func(e Extent) bool { return f(p.history, p.serial, e) })
 	})
 }
 
@@ -171,17 +161,17 @@ func (s *State) Unreadable() int { return s.puzzles }
 // LiveBytes is the approximate length of a snapshot.
 func (s *State) LiveBytes() int64 { return s.rows.live + s.defined }
 
-// counts adds a row to the totals of its history, or subtracts it.
-func (s *State) counts(h *history, l *layout, content Content, in bool) {
-	switch {
-	case content != Raw && in:
+// counts adds a validated row to the totals of its history, or subtracts it.
+func (s *State) counts(h *history, p *put, in bool) {
+	switch readable := p.content.Readable(); {
+	case !readable && in:
 		s.puzzles++
-	case content != Raw:
+	case !readable:
 		s.puzzles--
 	case in:
-		h.bytes.add(extentsBytes(l.Slot))
+		h.bytes.add(p.bytes())
 	default:
-		h.bytes.subtract(extentsBytes(l.Slot))
+		h.bytes.subtract(p.bytes())
 	}
 }
 
@@ -189,21 +179,14 @@ func (s *State) counts(h *history, l *layout, content Content, in bool) {
 func (s *State) EachIn(file uint64, f func(history string, row Row) bool) {
 	s.rows.each(func(i item) bool {
 		p, _ := parsePut(i)
-		if p.content != Raw || !p.liesIn(file) {
+		if !p.content.Readable() || !p.liesIn(file) {
 			return true
 		}
 		return f(s.history(p.history).name, s.decode(i))
 	})
 }
 
-// liesIn tells whether a raw put has an extent in a data file.
+// liesIn tells whether a readable put has an extent in a data file.
 func (p *put) liesIn(file uint64) bool {
-	extents := p.rest[8:]
-	for range le32(p.rest[4:]) {
-		if le64(extents) == file {
-			return true
-		}
-		extents = extents[extentBytes:]
-	}
-	return false
+	return !p.extents(func(e Extent) bool { return e.File != file })
 }

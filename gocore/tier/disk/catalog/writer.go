@@ -107,10 +107,13 @@ func (w *Writer) Abandoned(r *Record) {
 }
 
 // Put adds a version of a checkpoint. It ignores the row's History and the Layout's ID, as equal contents are the same layout. Its Content must be
-// Raw. The serials of a key must grow in the order of the journal. After an error, Put has added at most definitions.
+// readable. The serials of a key must grow in the order of the journal. After an error, Put has added at most definitions.
 func (r *Record) Put(history string, row *Row) error {
-	if row.Layout == nil || row.Content != Raw || row.Align < 0 || row.Align > math.MaxUint32 {
+	if row.Layout == nil || !row.Readable() || row.Align < 0 || row.Align > math.MaxUint32 {
 		return malformed("a row of content %d with alignment %d", row.Content, row.Align)
+	}
+	if (row.Content == Encoded) != (row.Encoding != nil) {
+		return malformed("a row of content %d with the encoding %v", row.Content, row.Encoding)
 	}
 	h, err := r.history(history)
 	if err != nil {

@@ -123,6 +123,13 @@ func TestWriterRefuses(t *testing.T) {
 	long := strings.Repeat("x", MostName+1)
 	for i, change := range []func(row *Row){
 		func(row *Row) { row.Content = 1 },
+		func(row *Row) { row.Content = 2 },
+		func(row *Row) { row.Content, row.Encoding = 2, &model.Encoding{Part: model.PartGrain} },
+		func(row *Row) { row.Encoding = &model.Encoding{Part: model.PartGrain} },
+		func(row *Row) { row.Content, row.Encoding = Encoded, &model.Encoding{} },
+		func(row *Row) {
+			row.Content, row.Encoding = Encoded, &model.Encoding{Part: model.PartGrain, Lengths: []uint32{16}}
+		},
 		func(row *Row) { row.Layout = nil },
 		func(row *Row) { row.Layout.Slot = -1 },
 		func(row *Row) { row.Layout.Slot = MostSlot + 1 },
