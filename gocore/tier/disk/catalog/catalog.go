@@ -78,11 +78,14 @@ type Row struct {
 func (r *Row) Readable() bool { return r.Content.Readable() }
 
 // Bytes is the length of the extents that a readable row needs.
-func (r *Row) Bytes() int64 {
+func (r *Row) Bytes() int64 { return int64(extentsBytes(r.Stored())) }
+
+// Stored is the number of bytes in the extents of a readable row: those of the slot, or of the containers.
+func (r *Row) Stored() int64 {
 	if r.Encoding != nil {
-		return int64(extentsBytes(r.Encoding.Bytes()))
+		return r.Encoding.Bytes()
 	}
-	return int64(extentsBytes(r.Layout.Slot))
+	return r.Layout.Slot
 }
 
 // HistoryInfo describes a history in a listing.

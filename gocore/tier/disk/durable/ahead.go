@@ -273,13 +273,16 @@ func (c *contents) lacksBytes(a *ahead) (lacks bool, err error) {
 	left := int64(mostAheadBytes)
 	// Applying the frame reports a malformed one.
 	_ = c.state.Preview(a.frames[len(a.frames)-1].Payload, func(row catalog.Row) {
+		if !row.Readable() {
+			return // its bytes prove nothing: the frame counts, so that a writer refuses the store
+		}
 		place, ok := c.identity.place(row.Extents)
 		inside := ok && place.from >= file.start && place.end-file.start <= c.identity.segment
-		if left -= place.end - place.from; !inside || left < 0 || row.Sums == nil {
+		if left -= checkedBytes(&row); !inside || left < 0 || row.Sums == nil {
 			lacks = true // no writer makes such a frame
 		}
 		//mutation:commit-without-bytes
-		if lacks = lacks || check.damaged(w, cutter{row: &row, place: place.from, ends: file.start + check.files[int64(a.file)-1], read: true}); !lacks {
+		if lacks = lacks || check.damaged(w, cutter{row: &row, lies: place, ends: file.start + check.files[int64(a.file)-1], read: true}); !lacks {
 			a.last = append(a.last, run{place.from - file.start, place.end - file.start})
 		}
 	})

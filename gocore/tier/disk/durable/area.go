@@ -23,6 +23,12 @@ import (
 // mostAheadBytes bounds the bytes of checkpoints that a reader verifies before the last frame counts.
 const mostAheadBytes = 16 << 20
 
+// checkedBytes is the number of bytes that a reader has to read, or to decode, in order to verify a row.
+func checkedBytes(row *catalog.Row) int64 { return max(row.Bytes(), blocks(row.Layout.Slot)) }
+
+// blocks is a length in whole blocks, at least one.
+func blocks(n int64) int64 { return max(segment.Blocks(n), segment.Block) }
+
 // area is the commit area that is in use. The committing goroutine owns it.
 type area struct {
 	file    uint64   // number of the data file, as named by the catalog's last batch; 0: none
@@ -98,7 +104,7 @@ func (d *Dir) suitsArea(changes []*Change) bool {
 	bytes := int64(0)
 	for _, c := range changes {
 		if c.Put != nil {
-			if bytes += length(c.Put); c.Put.Sums == nil {
+			if bytes += checkedBytes(c.Put); c.Put.Sums == nil {
 				return false
 			}
 		}

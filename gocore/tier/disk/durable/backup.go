@@ -304,7 +304,7 @@ func (b *Backup) stands(x source) bool {
 // mostTries is the number of copies that must fail verification, while the catalog still lists the checkpoint, before it counts as damaged.
 const mostTries = 2
 
-// proves verifies the copied bytes against the row's checksums; true for a row without checksums.
+// proves verifies the copied bytes against the row's checksums, and that those of an encoded row can be decoded; true for a raw row without checksums.
 func (b *Backup) proves(row *catalog.Row, bytes int64, w *window) bool {
 	files := map[int64]int64{}
 	first, end := b.to.Space().Segments(b.next, bytes)
@@ -312,9 +312,9 @@ func (b *Backup) proves(row *catalog.Row, bytes int64, w *window) bool {
 		files[first] = b.to.identity.segment // the bytes were written just now
 	}
 	c := &Check{v: &View{contents: b.to.contents, data: b.to.Space()}, files: files}
-	cut := cutter{row: row, place: b.next, read: row.Sums != nil}
+	cut := cutter{row: row, lies: run{b.next, b.next + bytes}, read: row.Sums != nil || row.Encoding != nil}
 	for p, ok := cut.next(); ok; p, ok = cut.next() {
-		w.begin(p.reaches())
+		w.begin(p.lies.end)
 		if len(c.examine(w, p)) > 0 {
 			return false
 		}

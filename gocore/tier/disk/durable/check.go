@@ -49,7 +49,7 @@ type Summary struct {
 	Bytes       int64 // of their regions
 	Chosen      int   // checkpoints whose bytes are read
 	ChosenBytes int64
-	Read        int64 // bytes read so far
+	Read        int64 // bytes of regions that were read so far
 	Unsummed    int   // chosen ones without checksums: only their readability is verified
 	Unknown     int   // checkpoints in a form of later versions, which are skipped
 	Superseded  int   // dropped or replaced while the check ran: their faults are ignored
@@ -79,6 +79,8 @@ type Check struct {
 	undescribed []Fault
 	incomplete  map[uint64]int // data files whose indexes lack rows, with their number
 
+	long sync.Mutex // held while a piece with long containers is examined
+
 	mu    sync.Mutex // guards the fields below, and the View's State
 	next  int        // row
 	cut   cutter
@@ -89,10 +91,10 @@ type Check struct {
 
 // chosen is a row that the check covers.
 type chosen struct {
+	run
 	history uint32
 	key     model.Key
 	serial  uint64
-	from    int64 // in the space
 	bytes   int64 // of its regions
 	read    bool
 }
@@ -139,7 +141,7 @@ func (c *Check) list() (err error) {
 				})
 			}
 			r, _ := c.v.identity.place(row.Extents) // the survey has verified that the row has a place
-			x := chosen{history: h.ID, key: row.Key, serial: row.Serial, from: r.from}
+			x := chosen{run: r, history: h.ID, key: row.Key, serial: row.Serial}
 			for _, s := range row.Layout.Spans {
 				x.bytes += s.Bytes
 			}
@@ -264,12 +266,30 @@ func (c *Check) reader(enough func() bool) error {
 		if some = c.takeSome(some[:0]); len(some) == 0 {
 			break
 		}
-		w.begin(some[len(some)-1].reaches())
+		w.begin(some[len(some)-1].lies.end)
 		for _, p := range some {
-			c.report(c.examine(w, p))
+			if err := c.examineInTurn(w, p); err != nil {
+				return err
+			}
 		}
 	}
 	return w.close()
+}
+
+// longContainer is the length from which on containers are read one at a time, since the memory for a container is as long. Pieces that velocpy writes are
+// shorter.
+const longContainer = 65 << 20
+
+// examineInTurn reports the suspicions about a piece.
+func (c *Check) examineInTurn(w *window, p piece) error {
+	if p.longest < longContainer {
+		c.report(c.examine(w, p))
+		return nil
+	}
+	c.long.Lock()
+	defer c.long.Unlock()
+	c.report(c.examine(w, p))
+	return w.shrink()
 }
 
 func (c *Check) report(found []suspicion) {

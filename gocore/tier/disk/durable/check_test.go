@@ -97,7 +97,7 @@ func (s *site) put(history string, key model.Key, sizes ...int64) (at int64) {
 	}
 	l.Slot = int64(len(slot))
 	at = s.next
-	s.next += length(row)
+	s.next += row.Bytes()
 	if err := s.d.Space().Write(at, slot); err != nil {
 		s.t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ type Change struct {
 	Key       model.Key // Drop
 	Serial    uint64    // Drop, Clear: the newest version that is affected
 	Put       *catalog.Row
-	Off       int64 // Put: offset in the space of its bytes, which are written in whole blocks
+	Off       int64 // Put: offset in the space of its bytes, or containers, which are written in whole blocks
 	Drop      bool
 	Clear     bool
 	Retention *model.Retention
@@ -176,7 +176,7 @@ func (d *Dir) write(group []*Change) map[int64]error {
 // createFiles creates the data files of checkpoints without bytes, which no write has created: a row refers only to files that are there, with their heads.
 func (d *Dir) createFiles(group []*Change) {
 	for _, c := range group {
-		if c.Put != nil && c.Err == nil && c.Put.Layout.Slot == 0 {
+		if c.Put != nil && c.Err == nil && c.Put.Stored() == 0 {
 			first, _ := d.data.Segments(c.Off, catalog.Block)
 			c.Err = d.data.Create(first)
 		}
@@ -263,7 +263,7 @@ func (d *Dir) sync(group []*Change) (failed map[int64]error) {
 		if c.Put == nil {
 			continue
 		}
-		first, end := d.data.Segments(c.Off, length(c.Put))
+		first, end := d.data.Segments(c.Off, c.Put.Bytes())
 		for ; first < end && c.Err == nil; first++ {
 			//mutation:data-sync-error-ignored
 			c.Err = failed[first]
@@ -285,7 +285,7 @@ func (d *Dir) touched(group []*Change) []int64 {
 	var all []int64
 	for _, c := range group {
 		if c.Put != nil && c.Err == nil {
-			first, end := d.data.Segments(c.Off, length(c.Put))
+			first, end := d.data.Segments(c.Off, c.Put.Bytes())
 			for ; first < end; first++ {
 				all = append(all, first)
 			}
@@ -327,12 +327,6 @@ func (d *Dir) syncAll(segments []int64) map[int64]error {
 	busy.Wait()
 	return failed
 }
-
-// length is the number of bytes of the space that a row takes.
-func length(row *catalog.Row) int64 { return rooms(row.Layout.Slot) }
-
-// rooms is the number of bytes of the space that a slot takes.
-func rooms(slot int64) int64 { return max((slot+catalog.Block-1)/catalog.Block, 1) * catalog.Block }
 
 // batchBytes bounds the records of a batch, unless one change alone is larger. It is the loss that damage to one batch can cause before the catalog is
 // compacted. A sync for every batch costs a group of many small checkpoints some microseconds each.
@@ -429,7 +423,7 @@ func (d *Dir) encode(group []*Change) {
 func (d *Dir) say(c *Change) error {
 	switch {
 	case c.Put != nil:
-		c.Put.Extents = d.identity.extents(c.Off, length(c.Put))
+		c.Put.Extents = d.identity.extents(c.Off, c.Put.Bytes())
 		return c.record.Put(c.History, c.Put)
 	case c.Drop:
 		return c.record.Drop(c.History, c.Key, c.Serial)

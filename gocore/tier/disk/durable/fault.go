@@ -133,7 +133,7 @@ func (c *Check) settle() error {
 		c.sum.Faults = append(c.sum.Faults, f)
 	}
 	slices.SortFunc(c.found, func(a, b suspicion) int {
-		return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.region, b.region), cmp.Compare(a.start, b.start))
+		return cmp.Or(cmp.Compare(a.lies.from, b.lies.from), cmp.Compare(a.region, b.region), cmp.Compare(a.start, b.start))
 	})
 	var again again
 	for _, s := range c.found {
@@ -170,7 +170,7 @@ type again struct {
 }
 
 func againOf(c *Check, w *window, s suspicion) again {
-	w.begin(s.reaches())
+	w.begin(s.lies.end)
 	return again{piece: &s.piece, found: c.examine(w, s.piece)}
 }
 
@@ -185,22 +185,27 @@ func (a *again) right(s suspicion) bool {
 	})
 }
 
-// fault adds a suspicion to the faults, one fault per data file. It extends the previous fault where it continues that.
+// fault adds a suspicion to the faults, one fault per data file. It extends the previous fault where it continues that. The fault of a raw row has the part
+// of the region that lies in the file, the fault of an encoded row the part that the containers have.
 func (c *Check) fault(s suspicion, history string, fleeting bool) {
-	span := s.row.Layout.Spans[s.region]
-	start := s.start
+	start, bytes := s.start, s.bytes
 	extents := []catalog.Extent{{}}
 	if s.bytes > 0 {
-		extents = c.v.identity.extents(s.place+span.Offset+s.start, s.bytes)
+		extents = c.v.identity.extents(s.suspect.from, s.suspect.end-s.suspect.from)
 	}
 	for _, x := range extents {
+		if s.row.Encoding == nil {
+			bytes = x.Bytes
+		}
 		f := Fault{Kind: s.fault, Offset: c.v.InFile(x), Bytes: x.Bytes, Fleeting: fleeting, Why: s.why, Row: &Place{
-			History: history, Key: s.row.Key, Serial: s.row.Serial, Region: s.region, Offset: start, Bytes: x.Bytes,
+			History: history, Key: s.row.Key, Serial: s.row.Serial, Region: s.region, Offset: start, Bytes: bytes,
 		}}
 		if x.File > 0 {
 			f.File = segment.FileName(x.File)
 		}
-		start += x.Bytes
+		if s.row.Encoding == nil {
+			start += x.Bytes
+		}
 		if n := len(c.sum.Faults); n == 0 || !c.sum.Faults[n-1].join(f) {
 			c.sum.Faults = append(c.sum.Faults, f)
 		}
@@ -210,11 +215,17 @@ func (c *Check) fault(s suspicion, history string, fleeting bool) {
 // join extends a fault by its continuation; false if by is none.
 func (f *Fault) join(by Fault) bool {
 	a, b := f.Row, by.Row
-	if a == nil || f.Kind != by.Kind || f.File != by.File || f.Fleeting != by.Fleeting || f.Kind == Unreadable && f.Why != by.Why ||
-		a.Serial != b.Serial || a.Region != b.Region || a.Offset+a.Bytes != b.Offset || f.Offset+f.Bytes != by.Offset {
+	if a == nil || f.Kind != by.Kind || f.File != by.File || f.Fleeting != by.Fleeting || f.Why != by.Why ||
+		a.Serial != b.Serial || a.Region != b.Region || a.Offset+a.Bytes != b.Offset {
 		return false
 	}
-	f.Bytes += by.Bytes
+	switch {
+	case f.Offset == by.Offset && f.Bytes == by.Bytes: // the same container
+	case f.Offset+f.Bytes == by.Offset:
+		f.Bytes += by.Bytes
+	default:
+		return false
+	}
 	a.Bytes += b.Bytes
 	return true
 }

@@ -45,14 +45,14 @@ func (d *Dir) enqueue(group []*Change) {
 			continue
 		}
 		row := *c.Put
-		row.Extents = d.identity.extents(c.Off, length(c.Put))
+		row.Extents = d.identity.extents(c.Off, c.Put.Bytes())
 		for _, x := range row.Extents {
 			said := describe(c.History, &row, x.File)
 			said.change = c
 			d.rows[x.File] = append(d.rows[x.File], said)
 		}
 		d.count++
-		d.bytes += length(c.Put)
+		d.bytes += c.Put.Bytes()
 	}
 	rows := putOffRows
 	if d.o.prompt {

@@ -64,7 +64,7 @@ func (c *contents) objects(history string, space *segment.Space, dir *Dir) (*Obj
 	var bad error
 	c.state.Each(id, func(row catalog.Row) bool {
 		off, _, err := c.Place(&row)
-		if err == nil && (row.Key.IsText || uint64(row.Key.Number) != row.Serial) {
+		if err == nil && (row.Key.IsText || uint64(row.Key.Number) != row.Serial || row.Content != catalog.Raw) {
 			err = fmt.Errorf("%w: checkpoint %s of %q is no object", ErrDamaged, row.Key, history)
 		}
 		o.all[row.Serial] = &object{Object: tier.Object{ID: row.Serial, Offset: off, Bytes: row.Layout.Slot}, of: o, state: objectCommitted}

@@ -351,7 +351,7 @@ func (p *player) put(history string, key model.Key, size int64) *Change {
 	v := version{p.serial, size}
 	l := v.layout()
 	row := &catalog.Row{Key: key, Serial: v.serial, Layout: l, Align: 64, Sums: sums(l, v.bytes()), Meta: v.meta()}
-	room, ok := p.room(length(row))
+	room, ok := p.room(row.Bytes())
 	if ok {
 		p.mark(room, true)
 	}
@@ -451,10 +451,10 @@ func (p *player) land(group []*Change, suspect []int64) {
 		case c.Uncertain:
 			uncertain = append(uncertain, c)
 			if c.Put != nil {
-				p.uncertain = append(p.uncertain, run{c.Off, c.Off + length(c.Put)})
+				p.uncertain = append(p.uncertain, run{c.Off, c.Off + c.Put.Bytes()})
 			}
 		case c.Put != nil:
-			p.mark(run{c.Off, c.Off + length(c.Put)}, false)
+			p.mark(run{c.Off, c.Off + c.Put.Bytes()}, false)
 		}
 		good = good && c.Err == nil
 	}

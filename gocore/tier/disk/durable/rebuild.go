@@ -240,12 +240,12 @@ func (b *rebuilding) right(x candidate) bool {
 	if described.wrong(&x.row) != nil {
 		return false
 	}
-	for cut := (cutter{row: &x.row, place: x.from, ends: x.end, read: true}); ; {
+	for cut := (cutter{row: &x.row, lies: x.run, ends: x.end, read: true}); ; {
 		p, ok := cut.next()
 		if !ok {
 			return true
 		}
-		b.begin(p.reaches())
+		b.begin(p.lies.end)
 		if len(b.examine(b.window, p)) > 0 {
 			return false
 		}

@@ -135,7 +135,7 @@ func (c *Check) rowDamaged(w *window, r doomed) bool {
 		return true
 	}
 	lies, _ := c.v.identity.place(row.Extents) // the survey has verified that the row has a place
-	return c.damaged(w, cutter{row: &row, place: lies.from, read: true})
+	return c.damaged(w, cutter{row: &row, lies: lies, read: true})
 }
 
 // damaged tells whether bytes of a checkpoint are missing or changed. Unreadable bytes do not count, as they may be right.
@@ -145,7 +145,7 @@ func (c *Check) damaged(w *window, cut cutter) bool {
 		if !ok {
 			return false
 		}
-		w.begin(p.reaches())
+		w.begin(p.lies.end)
 		//mutation:unreadable-dropped
 		if slices.ContainsFunc(c.examine(w, p), func(s suspicion) bool { return s.fault != Unreadable }) {
 			return true

@@ -17,7 +17,7 @@ func (c *contents) unkept() (all []doomed) {
 		}
 		var rows []doomed
 		c.state.List(h.ID, 0, func(b catalog.Brief) bool {
-			rows = append(rows, doomed{h.ID, h.Name, b.Key, b.Serial, rooms(b.Layout.Slot)})
+			rows = append(rows, doomed{h.ID, h.Name, b.Key, b.Serial, b.Stored})
 			return true
 		})
 		all = append(all, notKept(rows, h.Retention, c.best(rows, &h.Retention.Best))...)
