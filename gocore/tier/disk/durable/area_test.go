@@ -29,11 +29,12 @@ func busySite(t *testing.T) *site {
 }
 
 // died returns the store of a writer that died after it had committed n checkpoints of 3,000 bytes, each alone. The catalog has the first, and the commit
-// area of the data file the others.
+// area of the data file the others. Every other one is encoded.
 func died(t *testing.T, n int64) *site {
 	t.Helper()
 	s := busySite(t)
 	for k := range n {
+		s.part = k % 2 * model.PartGrain
 		s.put("a", model.NumberKey(k), 3000)
 	}
 	h := s.copied()
@@ -153,19 +154,45 @@ func TestAFrameOfACommitArea(t *testing.T) {
 
 // If bytes of the last frame's checkpoint did not reach the medium, it was not acknowledged: the earlier version counts, and its range is not written to.
 func TestAFrameWithoutItsBytes(t *testing.T) {
+	for _, part := range []int64{0, model.PartGrain} {
+		s := busySite(t)
+		s.put("a", model.NumberKey(1), 3000)
+		s.part = part
+		s.put("a", model.NumberKey(2), 3000)
+		want := s.rows()
+		at := s.put("a", model.NumberKey(2), 3000)
+		h := s.copied()
+		s.close()
+		if whole := h.rows()["a/2"]; whole.Serial != 3 {
+			t.Fatalf("%+v", whole)
+		}
+		h.flipAt(at)
+		h.has(want, true)
+		for range 2 {
+			h.keeps(want, true)
+			h.sound()
+		}
+	}
+}
+
+// A reader verifies the bytes of the last frame, so a checkpoint that takes little room, and long to decode, is not committed in a commit area.
+func TestACommitAreaHasLittleToDecode(t *testing.T) {
 	s := busySite(t)
-	s.put("a", model.NumberKey(1), 3000)
-	s.put("a", model.NumberKey(2), 3000)
+	s.part, s.even = 8<<20, true
+	for k, size := range []int64{3000, 3000, mostAheadBytes, mostAheadBytes + 1} {
+		s.put("a", model.NumberKey(int64(k)), size)
+		if s.next > 1<<20 {
+			t.Fatalf("%d bytes are in another data file", s.next)
+		}
+		if frames := len(s.areaFrames(1)); frames != min(k, 2) {
+			t.Errorf("%d frames after %d", frames, k)
+		}
+	}
 	want := s.rows()
-	at := s.put("a", model.NumberKey(2), 3000)
 	h := s.copied()
 	s.close()
-	h.flipAt(at)
-	h.has(want, true)
-	for range 2 {
-		h.keeps(want, true)
-		h.sound()
-	}
+	h.has(want, false)
+	h.sound()
 }
 
 // If the catalog's last batch is damaged, the frames of the commit area that continue it prove that it existed, and they count. That also holds if a frame

@@ -17,6 +17,7 @@ import (
 	"velocpy/gocore/base/memory"
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
+	"velocpy/gocore/reduction/codec"
 	"velocpy/gocore/tier/disk/catalog"
 	"velocpy/gocore/tier/disk/segment"
 )
@@ -31,6 +32,8 @@ type site struct {
 	serial uint64
 	next   int64  // offset of the next checkpoint
 	meta   string // meta of the checkpoints that are put
+	part   int64  // plain bytes of their containers; 0: they are raw
+	even   bool   // their bytes are easy to encode
 }
 
 func newSite(t *testing.T) *site {
@@ -85,6 +88,11 @@ func (s *site) put(history string, key model.Key, sizes ...int64) (at int64) {
 		if _, err := r.Read(p); err != nil {
 			s.t.Fatal(err)
 		}
+		for i := range p {
+			if s.even {
+				p[i] = byte(s.serial) + byte(i>>16)
+			}
+		}
 		l.Spans = append(l.Spans, model.Span{Offset: int64(len(slot)), Bytes: n})
 		row.Sums = append(row.Sums, checksum.Sum(p))
 		if checksum.Leaves(n) > 1 {
@@ -96,9 +104,15 @@ func (s *site) put(history string, key model.Key, sizes ...int64) (at int64) {
 		slot = append(slot, make([]byte, -len(slot)&4095)...)
 	}
 	l.Slot = int64(len(slot))
+	stored := slot
+	if s.part > 0 {
+		row.Content = catalog.Encoded
+		row.Encoding, stored = encoded(l, slot, s.part, codec.Int16)
+		stored = append(stored, make([]byte, -len(stored)&4095)...)
+	}
 	at = s.next
 	s.next += row.Bytes()
-	if err := s.d.Space().Write(at, slot); err != nil {
+	if err := s.d.Space().Write(at, stored); err != nil {
 		s.t.Fatal(err)
 	}
 	s.do(&Change{History: history, Put: row, Off: at})
@@ -343,7 +357,14 @@ func TestSubsets(t *testing.T) {
 
 // A checkpoint that is dropped and overwritten while a check runs is no damage.
 func TestNoFalseAlarmBesideAWriter(t *testing.T) {
+	for _, part := range []int64{0, model.PartGrain} {
+		alarm(t, part)
+	}
+}
+
+func alarm(t *testing.T, part int64) {
 	s := newSite(t)
+	s.part = part
 	s.put("a", model.NumberKey(1), 5000)
 	s.put("a", model.NumberKey(2), 5000)
 	s.put("b", model.NumberKey(1), 5000)
@@ -589,7 +610,14 @@ func TestDamagedCheckpointsAreDroppedOnRequest(t *testing.T) {
 
 // A repair does not drop a checkpoint that could not be read, or that is right when it is read again: the medium may become readable.
 func TestOnlyDamageIsDropped(t *testing.T) {
+	for _, part := range []int64{0, model.PartGrain} {
+		dropping(t, part)
+	}
+}
+
+func dropping(t *testing.T, part int64) {
 	s := newSite(t)
+	s.part = part
 	at := map[int64]int64{}
 	var victims []Victim
 	for key := range int64(6) {

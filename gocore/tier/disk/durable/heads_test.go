@@ -348,13 +348,21 @@ func TestFeaturesOfLaterVersions(t *testing.T) {
 
 // The file that the row of a checkpoint without bytes refers to is there after a loss of power, with its head, although nothing was written to it.
 func TestAnEmptyCheckpointHasAFile(t *testing.T) {
-	for _, made := range []made{madeWhole, madeIndexed, madeHeads} {
+	raw := &catalog.Row{Layout: version{}.layout()}
+	gap := &catalog.Row{ // a slot without regions
+		Layout: &catalog.Layout{Layout: model.Layout{Slot: 5000}}, Content: catalog.Encoded, Encoding: &model.Encoding{Part: model.PartGrain},
+	}
+	for i, made := range []made{madeWhole, madeIndexed, madeHeads, madeWhole} {
 		disk := vfs.NewMem(4 << 20)
 		o := small(disk)
 		o.made, o.prompt = made, true
 		d := mustOpen(t, o)
-		v := version{serial: 1}
-		if err := d.await(&Change{History: "h", Put: &catalog.Row{Key: model.NumberKey(1), Serial: 1, Layout: v.layout(), Align: 64}}); err != nil {
+		row := *raw
+		if i == 3 {
+			row = *gap
+		}
+		row.Key, row.Serial, row.Align = model.NumberKey(1), 1, 64
+		if err := d.await(&Change{History: "h", Put: &row}); err != nil {
 			t.Fatal(err)
 		}
 		left := small(disk.Crash(rand.New(rand.NewPCG(1, 1)), 0))

@@ -17,6 +17,7 @@ import (
 	"velocpy/gocore/base/checksum"
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
+	"velocpy/gocore/reduction/codec"
 	"velocpy/gocore/tier/disk/catalog"
 )
 
@@ -45,6 +46,26 @@ func (v version) bytes() []byte {
 		binary.LittleEndian.PutUint64(p[i:], (v.serial<<32+uint64(i)+1)*0x9e3779b97f4a7c15)
 	}
 	return p[:v.size]
+}
+
+// encoding returns the containers of an encoded version, and nil for others. About half of the versions are encoded, as integers or as floats: those can be
+// made smaller, and these cannot.
+func (v version) encoding() (*model.Encoding, []byte) {
+	if v.serial%4 > 1 {
+		return nil, v.bytes()
+	}
+	return encoded(v.layout(), v.bytes(), model.PartGrain, []codec.Kind{codec.Int64, codec.Float32}[v.serial/4%2])
+}
+
+// row returns the catalog's row of a version, and the bytes that lie on disk.
+func (v version) row(key model.Key) (*catalog.Row, []byte) {
+	l := v.layout()
+	row := &catalog.Row{Key: key, Serial: v.serial, Layout: l, Align: 64, Sums: sums(l, v.bytes()), Meta: v.meta()}
+	e, stored := v.encoding()
+	if row.Encoding = e; e != nil {
+		row.Content = catalog.Encoded
+	}
+	return row, stored
 }
 
 // layout has two regions if there is enough to divide.
@@ -148,11 +169,16 @@ func readable(c *contents, read func(off int64, p []byte) error, counts func(at 
 			if err == nil {
 				err = read(off, got)
 			}
-			got = got[:min(v.size, int64(len(got)))]
+			if err == nil {
+				got, err = plainOf(&row, got)
+			}
+			wanted, _ := v.encoding()
 			switch want := v.bytes(); {
 			case err != nil:
 				bad = fmt.Errorf("%s/%s: %w", info.Name, row.Key, err)
-			case n < v.size || !bytes.Equal(got, want):
+			case (row.Encoding == nil) != (wanted == nil):
+				bad = fmt.Errorf("%s/%s, version %d: content %d", info.Name, row.Key, row.Serial, row.Content)
+			case n != row.Bytes() || !bytes.Equal(got, want):
 				bad = fmt.Errorf("%s/%s, version %d: other bytes", info.Name, row.Key, row.Serial)
 			case !slices.Equal(row.Sums, sums(row.Layout, want)):
 				bad = fmt.Errorf("%s/%s: other sums", info.Name, row.Key)
@@ -349,8 +375,7 @@ func (p *player) put(history string, key model.Key, size int64) *Change {
 	p.mu.Lock()
 	p.serial++
 	v := version{p.serial, size}
-	l := v.layout()
-	row := &catalog.Row{Key: key, Serial: v.serial, Layout: l, Align: 64, Sums: sums(l, v.bytes()), Meta: v.meta()}
+	row, stored := v.row(key)
 	room, ok := p.room(row.Bytes())
 	if ok {
 		p.mark(room, true)
@@ -360,7 +385,7 @@ func (p *player) put(history string, key model.Key, size int64) *Change {
 		p.wrong = errors.Join(p.wrong, fmt.Errorf("no room for %d bytes", size))
 		return nil
 	}
-	if err := p.d.Space().Write(room.from, v.padded()); err != nil {
+	if err := p.d.Space().Write(room.from, v.padded(stored)); err != nil {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.mark(room, false)
@@ -371,13 +396,14 @@ func (p *player) put(history string, key model.Key, size int64) *Change {
 }
 
 // padded pads bytes to whole blocks, as a store writes them, mostly at an address that suits direct I/O.
-func (v version) padded() []byte {
-	n := max((v.size+catalog.Block-1)/catalog.Block, 1) * catalog.Block
+func (v version) padded(stored []byte) []byte {
+	size := int64(len(stored))
+	n := max((size+catalog.Block-1)/catalog.Block, 1) * catalog.Block
 	if v.serial%8 == 0 {
-		return append(v.bytes(), make([]byte, n-v.size)...)
+		return append(stored, make([]byte, n-size)...)
 	}
 	p := aligned(n)
-	copy(p, v.bytes())
+	copy(p, stored)
 	return p
 }
 

@@ -88,15 +88,18 @@ func (s *site) withoutCatalog() {
 }
 
 // varied is a store with checkpoints of all kinds: without bytes, of several regions, with leaf hashes, over several data files, replaced ones, with a text
-// as key.
+// as key, raw and encoded.
 func varied(t *testing.T) *site {
 	t.Helper()
 	s := newSite(t)
 	for i := range int64(40) {
+		s.part = i % 2 * model.PartGrain
 		s.put("a", model.NumberKey(i), 100*i, 5000)
 	}
 	s.put("a", model.NumberKey(3), 12_000) // again
 	s.put("", model.TextKey("empty"))
+	s.put("", model.TextKey("three files, encoded"), 2_500_000, 1, 300_000)
+	s.part = 0
 	s.put("", model.TextKey("no bytes"), 0, 0)
 	s.put("b", model.TextKey("three files"), 2_500_000, 1, 300_000)
 	s.put("b", model.NumberKey(-1), 900_000)
