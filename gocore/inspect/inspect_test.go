@@ -13,6 +13,7 @@ import (
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
+	"velocpy/gocore/reduction/codec"
 	"velocpy/gocore/tier/disk/catalog"
 	"velocpy/gocore/tier/disk/durable"
 )
@@ -49,6 +50,58 @@ func made(t *testing.T, fs vfs.FS, keys ...model.Key) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A listing and a description tell in what form a checkpoint is stored, and how many bytes it takes on disk.
+func TestFormsOfRows(t *testing.T) {
+	fs := vfs.NewMem(64 << 20)
+	made(t, fs)
+	d, err := durable.Open(durable.Options{FS: fs, Dir: dir, Capacity: 64 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &catalog.Layout{Layout: model.Layout{Slot: 100_000, Spans: []model.Span{{Offset: 0, Bytes: 100_000}}, Text: "text"}}
+	for key := range int64(2) {
+		row := &catalog.Row{Key: model.NumberKey(key), Serial: uint64(key + 1), Layout: l}
+		p := make([]byte, 100_000)
+		if key == 1 {
+			to := make([]byte, codec.Bound(len(p)))
+			n, err := codec.Encode(to, p, nil, codec.Options{Kind: codec.Float32, Modes: codec.AllModes})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, row.Content, row.Encoding = to[:n], catalog.Encoded, &model.Encoding{Part: model.PartGrain, Lengths: []uint32{uint32(n)}}
+		}
+		if err := d.Space().Write(key<<20, append(p, make([]byte, -len(p)&4095)...)); err != nil {
+			t.Fatal(err)
+		}
+		d.Commit(&durable.Change{History: "h", Off: key << 20, Put: row})
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	desk := &Desk{FS: fs}
+	ask(t, desk, map[string]any{"op": "open", "path": hex.EncodeToString([]byte(dir)), "view": 1})
+	q := map[string]any{"op": "rows", "view": 1, "history": hex.EncodeToString([]byte("h")), "head": "{"}
+	_, body := ask(t, desk, q)
+	for key, line := range bytes.Split(bytes.TrimSpace(body), []byte("\n")) {
+		var listed map[string]any
+		if err := json.Unmarshal(line, &listed); err != nil {
+			t.Fatal(err)
+		}
+		q["op"], q["key"] = "row", map[string]any{"number": key}
+		described, _ := ask(t, desk, q)
+		for _, facts := range []map[string]any{listed, described} {
+			form, stored := []string{"raw", "encoded"}[key], []float64{102_400, 4096}[key]
+			if facts["form"] != form || facts["stored_bytes"] != stored || facts["bytes"] != 100_000.0 || facts["readable"] != true {
+				t.Errorf("%v, not %s with %v bytes", facts, form, stored)
+			}
+		}
+	}
+	if got := string(appendForm(nil, 2)); got != `, "form": "unknown"` {
+		t.Error(got)
+	}
+	ask(t, desk, map[string]any{"op": "close", "view": 1})
 }
 
 // ask returns the object in the first line of an answer, and the body.

@@ -164,7 +164,7 @@ func (s *Session) rows(q *Request, room int) ([]byte, error) {
 	return s.listing.next()
 }
 
-// rowWriter writes the lines of a listing. Runs of rows differ only in their keys, serials and times. The text of the other columns is therefore
+// rowWriter writes the lines of a listing. Runs of rows, unless they are encoded, differ only in their keys, serials and times. The text of the other columns is therefore
 // formatted once per run.
 type rowWriter struct {
 	head         string
@@ -175,7 +175,7 @@ type rowWriter struct {
 }
 
 func (w *rowWriter) append(to []byte, b *catalog.Brief) []byte {
-	if r := &w.run; !w.begun || r.Layout != b.Layout || r.Meta != b.Meta || r.Summed != b.Summed || r.Content != b.Content {
+	if r := &w.run; !w.begun || r.Layout != b.Layout || r.Meta != b.Meta || r.Summed != b.Summed || r.Content != b.Content || r.Stored != b.Stored {
 		w.begin(b)
 	}
 	if w.head == "" {
@@ -197,8 +197,13 @@ func (w *rowWriter) begin(b *catalog.Brief) {
 	w.middle = appendField(w.middle[:0], "bytes", bytes)
 	w.middle = append(appendField(w.middle, "regions", len(b.Layout.Spans)), `, "serial": `...)
 	w.tail = appendField(w.tail[:0], "meta_bytes", b.Meta)
+	w.tail = appendField(appendForm(w.tail, b.Content), "stored_bytes", b.Stored)
 	w.tail = appendBool(w.tail, "checksums", b.Summed)
-	w.tail = append(appendBool(w.tail, "readable", b.Content == catalog.Raw), '}')
+	w.tail = append(appendBool(w.tail, "readable", b.Content.Readable()), '}')
+}
+
+func appendForm(to []byte, c catalog.Content) []byte {
+	return append(append(append(to, `, "form": "`...), c.String()...), '"')
 }
 
 func payload(l *catalog.Layout) (bytes int64) {
@@ -229,7 +234,12 @@ func (s *Session) row(q *Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	stored := int64(0)
+	if row.Readable() {
+		stored = row.Bytes()
+	}
 	return answer(map[string]any{
+		"form": row.Content.String(), "stored_bytes": stored,
 		"serial": row.Serial, "readable": row.Readable(), "regions": len(row.Layout.Spans), "bytes": payload(row.Layout), "slot_bytes": row.Layout.Slot,
 		"alignment": row.Align, "meta_bytes": len(row.Meta), "layout_bytes": len(row.Layout.Text), "checksums": row.Sums != nil,
 		"leaves": len(row.Leaves), "captured": json.RawMessage(appendParsed(nil, row.Time)),

@@ -97,6 +97,8 @@ SCHEMAS = {
         serial=WHOLE,
         captured=TIME,
         meta_bytes=WHOLE,
+        form={"enum": ["raw", "encoded", "unknown"]},
+        stored_bytes=WHOLE,
         checksums=FLAG,
         readable=FLAG,
     ),

@@ -45,6 +45,17 @@ const (
 // Readable tells whether this version understands a content.
 func (c Content) Readable() bool { return c <= Encoded }
 
+// String is the name of a content in listings.
+func (c Content) String() string {
+	switch c {
+	case Raw:
+		return "raw"
+	case Encoded:
+		return "encoded"
+	}
+	return "unknown"
+}
+
 // Extent is a range of a data file. File numbers begin at 1.
 type Extent struct {
 	File          uint64
