@@ -8,11 +8,13 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"go.uber.org/atomic"
 	"golang.org/x/sys/unix"
 
 	"velocpy/gocore/base/checksum"
@@ -487,5 +489,61 @@ func (s *site) forgeAhead(record []byte) {
 	_, err = file.WriteAt(append(frame, make([]byte, -len(frame)&4095)...), v.identity.front()-v.identity.commitBytes()+v.ahead.end())
 	if err := errors.Join(err, file.Close(), v.Close()); err != nil {
 		s.t.Fatal(err)
+	}
+}
+
+// forgedContainer is a record with an encoded checkpoint that was never written: one region in one container.
+func forgedContainer(key, plain int64, length uint32, serial uint64, extents ...catalog.Extent) []byte {
+	l := &catalog.Layout{ID: 77, Layout: model.Layout{Slot: plain, Spans: []model.Span{{Bytes: plain}}, Text: "forged"}}
+	return forgedOf(&catalog.Row{
+		Key: model.NumberKey(key), Serial: serial, Layout: l, Align: 64, Extents: extents,
+		Content: catalog.Encoded, Encoding: &model.Encoding{Part: model.MostPart, Lengths: []uint32{length}},
+	})
+}
+
+// Checkpoints with long containers are examined one at a time, however many there are. Those that lie beyond the data files take no memory.
+func TestLongContainersTakeLittleMemory(t *testing.T) {
+	o := real(t)
+	if err := os.RemoveAll(o.Dir); err != nil {
+		t.Fatal(err)
+	}
+	const long = longContainer + 4096 - 16
+	o.SegmentBytes = 1 << 30
+	d := mustOpen(t, o)
+	if err := errors.Join(d.Space().Write(0, make([]byte, 4096)), d.Close()); err != nil {
+		t.Fatal(err)
+	}
+	var records [][]byte
+	for i := range int64(3) {
+		at := catalog.Extent{File: 1, Offset: i * (longContainer + 4096), Bytes: longContainer + 4096}
+		records = append(records, forgedContainer(i, longContainer+4096, long, uint64(i+1), at))
+	}
+	at := catalog.Extent{File: 1, Offset: 700 << 20, Bytes: 200 << 20}
+	records = append(records, forgedContainer(9, 1<<30, 200<<20, 9, at))
+	if err := forged(records...)(o); err != nil {
+		t.Fatal(err)
+	}
+	// A writer removes data files without checkpoints.
+	if err := os.WriteFile(dataFile(o, 1), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(dataFile(o, 1), front(madeWhole, o.SegmentBytes)+3*(longContainer+4096)); err != nil {
+		t.Fatal(err)
+	}
+	most := atomic.NewInt64(0)
+	o.FS = &stepped{o.FS, func(step) error {
+		for n := memory.InUse(checkPurpose); n > most.Load(); {
+			most.Store(n)
+		}
+		return nil
+	}}
+	sum := checkOf(t, o, Scope{Data: true})
+	if sum.Damaged != 4 || most.Load() < long || most.Load() > long+(mostReaders+1)*windowBytes {
+		t.Errorf("%d bytes at most, %+v", most.Load(), sum)
+	}
+	for _, f := range sum.Faults {
+		if f.Row != nil && (f.Kind == Missing) != (f.Row.Key == model.NumberKey(9)) {
+			t.Errorf("%+v", f)
+		}
 	}
 }

@@ -183,20 +183,26 @@ func forged(records ...[]byte) func(Options) error {
 
 // forgedRow is a checkpoint that was never written.
 func forgedRow(key, slot int64, serial uint64, extents ...catalog.Extent) []byte {
+	l := &catalog.Layout{ID: 77, Layout: model.Layout{Slot: slot, Text: "forged"}}
+	return forgedOf(&catalog.Row{Key: model.NumberKey(key), Serial: serial, Layout: l, Align: 64, Extents: extents})
+}
+
+// forgedOf is a record with a row, its history and its layout.
+func forgedOf(row *catalog.Row) []byte {
 	w := catalog.NewWriter(catalog.New())
 	r := w.Record()
-	l := &catalog.Layout{ID: 77, Layout: model.Layout{Slot: slot, Text: "forged"}}
-	if err := r.Put("forged", &catalog.Row{Key: model.NumberKey(key), Serial: serial, Layout: l, Align: 64, Extents: extents}); err != nil {
+	if err := r.Put("forged", row); err != nil {
 		panic(err)
 	}
 	// The ids of another store would collide.
+	id := 1000 + uint32(row.Key.Number)
 	p := r.Bytes()
 	binary.LittleEndian.PutUint32(p[8:], 1000)
 	layout := 8 + int(binary.LittleEndian.Uint32(p[4:]))
-	binary.LittleEndian.PutUint32(p[layout+8:], 1000)
-	row := layout + 8 + int(binary.LittleEndian.Uint32(p[layout+4:]))
-	binary.LittleEndian.PutUint32(p[row+8:], 1000)
-	binary.LittleEndian.PutUint32(p[row+12:], 1000)
+	binary.LittleEndian.PutUint32(p[layout+8:], id)
+	put := layout + 8 + int(binary.LittleEndian.Uint32(p[layout+4:]))
+	binary.LittleEndian.PutUint32(p[put+8:], 1000)
+	binary.LittleEndian.PutUint32(p[put+12:], id)
 	return p
 }
 
@@ -245,6 +251,8 @@ func TestHostileStores(t *testing.T) {
 		"a file number of 2^63":            {forged(forgedRow(1, 1, 9, catalog.Extent{File: 1 << 63, Bytes: 4096})), []error{ErrDamaged}, false},
 		"a place beyond its file":          {forged(forgedRow(1, 1, 9, catalog.Extent{File: 3, Offset: 1 << 40, Bytes: 4096})), []error{ErrDamaged}, false},
 		"two at one place":                 {forged(forgedRow(1, 1, 9, catalog.Extent{File: 1, Bytes: 4096})), []error{ErrDamaged}, false},
+		"containers beyond their file":     {forged(forgedContainer(1, 1<<30, 1<<20, 9, catalog.Extent{File: 9, Bytes: 1 << 20})), []error{ErrDamaged}, false},
+		"a container at another's place":   {forged(forgedContainer(1, 5000, 96, 9, catalog.Extent{File: 1, Bytes: 4096})), []error{ErrDamaged}, false},
 		"extents apart":                    {forged(forgedRow(1, 8192, 9, catalog.Extent{File: 5, Bytes: 4096}, catalog.Extent{File: 7, Bytes: 4096})), []error{ErrDamaged}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
