@@ -17,6 +17,7 @@ var layers = []struct {
 	{"checkpoint", []string{"base/checksum", "base/status", "model"}},
 	// Policy is pure: time, sizes and rates are its inputs.
 	{"policy/schedule", []string{"policy/", "checkpoint", "model", "base/quantity", "base/strictjson"}},
+	{"policy/encoding", []string{"reduction/codec", "reduction/regions"}},
 	{"policy/", []string{"policy/", "checkpoint", "model", "base/quantity"}},
 	{"transfer/copier", []string{"base/", "model"}},
 	{"transfer/findings", []string{"policy/engine", "base/"}},
@@ -47,6 +48,7 @@ var layers = []struct {
 	{"doctor", []string{"device/", "base/"}},
 	{"cabi", []string{"store", "operation", "config", "inspect", "doctor", "tier/", "transfer/", "policy/", "device/", "base/", "model"}},
 	{"reduction/digest", nil},
+	{"reduction/regions", []string{"reduction/codec", "base/memory", "base/quantity", "base/safego", "model"}},
 	{"reduction/dedup", []string{"reduction/"}},
 	{"reduction/", []string{"reduction/digest"}},
 	{"lint", nil},

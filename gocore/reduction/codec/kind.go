@@ -1,6 +1,9 @@
 package codec
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Kind is how the bytes of a region are to be read. It decides the ratio; any bytes can be encoded with any kind.
 type Kind struct {
@@ -30,4 +33,32 @@ func (k Kind) check() error {
 		return nil
 	}
 	return fmt.Errorf("%w: words of %d B with %d bits of exponent", ErrKind, k.Word, k.Exponent)
+}
+
+// KindOf returns the kind of a region's elements. dtype is a text as in docs/format.md: that of NumPy, or the name of a type that NumPy does not know, behind
+// an equals sign. Words of complex numbers are their parts. What has no words in the order of this machine is taken as bytes.
+func KindOf(dtype string) Kind {
+	switch dtype {
+	case "<f2", "=complex32":
+		return Float16
+	case "=bfloat16":
+		return BFloat16
+	case "<f4", "<c8":
+		return Float32
+	case "<f8", "<c16":
+		return Float64
+	case "<i2", "<u2":
+		return Int16
+	case "<i4", "<u4":
+		return Int32
+	case "<i8", "<u8":
+		return Int64
+	}
+	switch {
+	case strings.HasPrefix(dtype, "<U"): // texts of 4 bytes a character
+		return Int32
+	case strings.HasPrefix(dtype, "<M8"), strings.HasPrefix(dtype, "<m8"): // times of 8 bytes
+		return Int64
+	}
+	return Int8
 }

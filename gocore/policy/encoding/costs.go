@@ -1,0 +1,69 @@
+package encoding
+
+type direction uint8
+
+const (
+	down direction = iota
+	up
+	directions
+)
+
+// costs compares what the two ways cost in time.
+type costs struct {
+	each  [directions][ways]average
+	other int // checkpoints that went the better way since one went the other way
+	wait  int // of them, before the other way is tried again
+}
+
+// average is a moving average of ns for each plain byte; 0: nothing was observed.
+type average float64
+
+// The other way is tried again after so many checkpoints, and each time that it loses, after twice as many.
+const (
+	firstWait = 8
+	mostWait  = 256
+)
+
+// observe counts a transfer. Small ones say more of the system than of the ways.
+func (c *costs) observe(d direction, w Way, plain, ns int64) {
+	const weight, least = 0.3, 64 << 10
+	if plain < least || ns <= 0 {
+		return
+	}
+	a, x := &c.each[d][w], average(ns)/average(plain)
+	if *a == 0 {
+		*a = x
+		return
+	}
+	*a += weight * (x - *a)
+}
+
+// next is the way of the next checkpoint: the better one, or the other one to learn whether that has changed.
+func (c *costs) next() Way {
+	first := &c.each[down]
+	switch {
+	case first[Encoded] == 0:
+		return Encoded
+	case first[Plain] == 0:
+		return Plain
+	}
+	better := c.better()
+	if c.other++; c.other > max(c.wait, firstWait) {
+		c.other, c.wait = 0, min(2*max(c.wait, firstWait), mostWait)
+		return ways - 1 - better
+	}
+	return better
+}
+
+// better is the way that costs less in all. Encoding also saves room, so it may cost a little more. Loads count once both ways have been loaded.
+func (c *costs) better() Way {
+	const little = 1.02
+	plain, encoded := c.each[down][Plain], c.each[down][Encoded]
+	if p, e := c.each[up][Plain], c.each[up][Encoded]; p > 0 && e > 0 {
+		plain, encoded = plain+p, encoded+e
+	}
+	if encoded <= little*plain {
+		return Encoded
+	}
+	return Plain
+}

@@ -1,0 +1,123 @@
+// Package encoding decides which checkpoints of a history are encoded on their way to a lower tier, and in which modes of package codec.
+//
+// A planner learns from what it is told: a sample of a layout's chunks says which modes pay for a region, and the times of flushes and loads say whether
+// encoding pays at all. It has no clock, no bytes and no lock.
+package encoding
+
+import (
+	"velocpy/gocore/reduction/codec"
+	"velocpy/gocore/reduction/regions"
+)
+
+// Method is what the application asks for.
+type Method uint8
+
+// The methods.
+const (
+	Raw   Method = iota // nothing is encoded
+	Codec               // what becomes smaller is encoded
+	Auto                // what becomes smaller is encoded, unless flushes and loads take longer for it
+)
+
+// Way is one of the two ways on which a checkpoint goes down.
+type Way uint8
+
+// The ways.
+const (
+	Plain Way = iota
+	Encoded
+	ways
+)
+
+// Planner plans for one history. The caller serializes the calls.
+type Planner struct {
+	method  Method
+	layouts map[uint64]*known
+	costs   costs
+}
+
+// known is what is known of a layout.
+type known struct {
+	choices []regions.Choice // nil: no sample was taken yet
+	age     int              // checkpoints that were planned since the last sample
+	pays    bool             // the sample became smaller by more than leastGain
+}
+
+// mostLayouts bounds the memory. With more, everything is learnt again.
+const mostLayouts = 64
+
+// sampleEvery is how many checkpoints of a layout are planned with one sample.
+const sampleEvery = 32
+
+// New returns a planner that knows nothing.
+func New(m Method) *Planner { return &Planner{method: m, layouts: map[uint64]*known{}} }
+
+// Method is what New was given.
+func (p *Planner) Method() Method { return p.method }
+
+// Plan is how one checkpoint goes down.
+type Plan struct {
+	Way     Way
+	Choices []regions.Choice // by region; nil, and Way is Encoded: a sample is to be taken first
+}
+
+// Next plans a checkpoint of a layout, which a number identifies.
+func (p *Planner) Next(layout uint64) Plan {
+	if p.method == Raw {
+		return Plan{}
+	}
+	k := p.layouts[layout]
+	if k == nil || k.age >= sampleEvery {
+		return Plan{Way: Encoded}
+	}
+	if k.age++; !k.pays {
+		return Plan{}
+	}
+	if p.method == Auto && p.costs.next() == Plain {
+		return Plan{}
+	}
+	return Plan{Way: Encoded, Choices: k.choices}
+}
+
+// Sampled tells what a sample said, of a layout whose plan asked for it, and returns the plan that follows.
+func (p *Planner) Sampled(layout uint64, c []regions.Choice, plain, encoded int64) Plan {
+	if len(p.layouts) >= mostLayouts {
+		clear(p.layouts)
+	}
+	p.layouts[layout] = &known{choices: c, pays: float64(encoded) < leastGain*float64(plain)}
+	return p.Next(layout)
+}
+
+// leastGain is the part of its plain bytes that a sample must not exceed. Encoding what gains less costs more time than it saves room.
+const leastGain = 0.97
+
+// Flushed tells that a checkpoint of so many plain bytes went down on a way, in so many ns.
+func (p *Planner) Flushed(w Way, plain, ns int64) { p.costs.observe(down, w, plain, ns) }
+
+// Loaded tells that a checkpoint of so many plain bytes came up that was flushed on a way, in so many ns.
+func (p *Planner) Loaded(w Way, plain, ns int64) { p.costs.observe(up, w, plain, ns) }
+
+// Choose returns how a region is to be encoded, from a sample of its chunks, and the bytes of these chunks then.
+func Choose(k codec.Kind, s codec.Plan) (c regions.Choice, encoded int64) {
+	c.Kind = k
+	if float64(s.Best) >= leastGain*float64(s.Plain) {
+		return c, s.Plain
+	}
+	for m := codec.Raw + 1; int(m) < codec.ModeCount; m++ {
+		if s.Wins[m] > 0 && float64(s.Alone[m]) <= closeTo*float64(s.Best) {
+			c.Modes = codec.Only(m, codec.Const)
+			return c, s.Alone[m]
+		}
+	}
+	var won []codec.Mode
+	for m, wins := range s.Wins {
+		if wins > 0 {
+			won = append(won, codec.Mode(m))
+		}
+	}
+	c.Modes = codec.Only(append(won, codec.Const)...)
+	return c, s.Best
+}
+
+// closeTo says when one mode is as good as all of them: trying one takes a fraction of the time.
+const closeTo = 1.01

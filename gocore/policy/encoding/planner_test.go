@@ -1,0 +1,153 @@
+package encoding
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"velocpy/gocore/reduction/codec"
+	"velocpy/gocore/reduction/regions"
+)
+
+var choices = []regions.Choice{{Kind: codec.Float32, Modes: codec.Only(codec.Diff)}}
+
+func TestRawPlansNothing(t *testing.T) {
+	p := New(Raw)
+	for range 100 {
+		if x := p.Next(1); x.Way != Plain {
+			t.Fatal(x)
+		}
+	}
+}
+
+// A layout is sampled first and from time to time, and what does not become smaller goes plain in between.
+func TestSamples(t *testing.T) {
+	for pays, encoded := range map[bool]int64{true: 900, false: 980} {
+		p, samples := New(Codec), 0
+		for i := range 4 * sampleEvery {
+			x := p.Next(7)
+			if x.Way == Encoded && x.Choices == nil {
+				samples++
+				x = p.Sampled(7, choices, 1000, encoded)
+			}
+			if (x.Way == Encoded) != pays || pays && !slices.Equal(x.Choices, choices) {
+				t.Fatalf("checkpoint %d: %v", i, x)
+			}
+		}
+		if samples != 4 {
+			t.Errorf("%d samples", samples)
+		}
+	}
+}
+
+func TestLayoutsAreBounded(t *testing.T) {
+	p := New(Codec)
+	for i := range uint64(10 * mostLayouts) {
+		p.Sampled(i, choices, 1000, 10)
+	}
+	if len(p.layouts) > mostLayouts {
+		t.Error(len(p.layouts))
+	}
+}
+
+// The automatic method loses at most a few percent against the better way, whichever that is, and however the ways differ from some checkpoint on.
+func TestAutoLosesLittle(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cost := [ways]float64{rapid.Float64Range(0.1, 10).Draw(t, "plain"), rapid.Float64Range(0.1, 10).Draw(t, "encoded")}
+		loads := rapid.Bool().Draw(t, "loads")
+		const plain, count = 1 << 20, 4000
+		p := New(Auto)
+		spent, best, trials := 0.0, 0.0, 0
+		for i := range count {
+			if i == count/2 && rapid.Bool().Draw(t, "changes") {
+				cost[Plain], cost[Encoded] = cost[Encoded], cost[Plain]
+			}
+			x := p.Next(1)
+			if x.Way == Encoded && x.Choices == nil {
+				x = p.Sampled(1, choices, 1000, 500)
+			}
+			p.Flushed(x.Way, plain, int64(cost[x.Way]*plain))
+			if loads {
+				p.Loaded(x.Way, plain, int64(cost[x.Way]*plain))
+			}
+			spent, best = spent+cost[x.Way], best+min(cost[Plain], cost[Encoded])
+			if cost[x.Way] > min(cost[Plain], cost[Encoded]) {
+				trials++
+			}
+		}
+		worst := max(cost[Plain], cost[Encoded]) - min(cost[Plain], cost[Encoded])
+		if tries := float64(3*9+count/2/mostWait+mostWait) * worst; spent > 1.03*best+tries {
+			t.Fatalf("%g for %g, with %d trials", spent, best, trials)
+		}
+	})
+}
+
+// In the long run one way is tried once among so many of the other.
+func TestTrialsBecomeRare(t *testing.T) {
+	for _, cheap := range []Way{Plain, Encoded} {
+		p, tried := New(Auto), 0
+		p.Sampled(1, choices, 1000, 500)
+		for i := range 10_000 {
+			x := p.Next(1)
+			if x.Choices == nil && x.Way == Encoded {
+				x = p.Sampled(1, choices, 1000, 500)
+			}
+			ns := int64(1 << 20)
+			if x.Way != cheap {
+				if ns *= 2; i > 2000 {
+					tried++
+				}
+			}
+			p.Flushed(x.Way, 1<<20, ns)
+		}
+		if tried < 8000/mostWait-2 || tried > 8000/mostWait+2 {
+			t.Errorf("%d trials of the other way than %d", tried, cheap)
+		}
+	}
+}
+
+// Encoding that costs a little more time is chosen for the room that it saves, and small transfers say nothing.
+func TestTheWaysCompared(t *testing.T) {
+	for _, x := range []struct {
+		plain, encoded int64
+		want           Way
+	}{{1000, 1000, Encoded}, {1000, 1019, Encoded}, {1000, 1030, Plain}, {1000, 100, Encoded}} {
+		c := costs{}
+		c.observe(down, Plain, 1<<20, x.plain)
+		c.observe(down, Encoded, 1<<20, x.encoded)
+		c.observe(down, Encoded, 1<<10, 1)
+		if got := c.next(); got != x.want {
+			t.Errorf("%+v: %d", x, got)
+		}
+	}
+	c := costs{}
+	c.observe(down, Plain, 1<<20, 100)
+	c.observe(down, Encoded, 1<<20, 80)
+	c.observe(up, Plain, 1<<20, 50)
+	if c.better() != Encoded {
+		t.Error("loads of one way alone count")
+	}
+	if c.observe(up, Encoded, 1<<20, 100); c.better() != Plain {
+		t.Error("loads do not count")
+	}
+}
+
+func TestChoices(t *testing.T) {
+	for name, x := range map[string]struct {
+		plan    codec.Plan
+		modes   codec.Modes
+		encoded int64
+	}{
+		"nothing pays":     {codec.Plan{Plain: 1000, Best: 980, Wins: [codec.ModeCount]int{3, 0, 1}}, 0, 1000},
+		"one is enough":    {codec.Plan{Plain: 1000, Best: 500, Wins: [codec.ModeCount]int{0, 0, 5, 1}, Alone: [codec.ModeCount]int64{1000, 1000, 504, 900}}, codec.Only(codec.Diff, codec.Const), 504},
+		"two are better":   {codec.Plan{Plain: 1000, Best: 500, Wins: [codec.ModeCount]int{0, 0, 5, 4}, Alone: [codec.ModeCount]int64{1000, 1000, 700, 700}}, codec.Only(codec.Diff, codec.Exp, codec.Const), 500},
+		"constants":        {codec.Plan{Plain: 1000, Best: 4, Wins: [codec.ModeCount]int{0, 6}, Alone: [codec.ModeCount]int64{1000, 4}}, codec.Only(codec.Const), 4},
+		"nothing was read": {codec.Plan{}, 0, 0},
+	} {
+		c, encoded := Choose(codec.Float32, x.plan)
+		if c.Kind != codec.Float32 || c.Modes != x.modes || encoded != x.encoded {
+			t.Errorf("%s: %+v, %d", name, c, encoded)
+		}
+	}
+}

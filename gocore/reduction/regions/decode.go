@@ -1,0 +1,158 @@
+package regions
+
+import (
+	"errors"
+	"fmt"
+
+	"go.uber.org/atomic"
+
+	"velocpy/gocore/model"
+	"velocpy/gocore/reduction/codec"
+)
+
+// Source reads encoded bytes: those from an offset on, behind the beginning of the first container. Several goroutines may call it at once.
+type Source func(at int64, to []byte) error
+
+// inBytes is how many bytes of neighbouring containers are read at once, if one has not more.
+const inBytes = 2 << 20
+
+// Decode decodes what is wanted of the regions, which lie at these spans of a slot: ascending, disjoint spans of the slot. Bytes between regions are skipped,
+// and other bytes of chunks that are wanted in part are decoded too. The encoding has passed its Check for the regions. arrived is told of every wanted byte
+// once, when it is there, as spans of the slot; several goroutines may call it at once. Errors about a container are of type *Damage.
+func Decode(spans []model.Span, encoding *model.Encoding, wanted []model.Span, from Source, slot []byte, arrived func(at, n int64), o Options) error {
+	d := &decoder{from: from, slot: slot, arrived: arrived, parts: overlapping(spans, encoding, wanted)}
+	if len(d.parts) == 0 {
+		return nil
+	}
+	d.group()
+	goroutines := max(1, min(o.Goroutines, len(d.groups)))
+	need := make([]int64, goroutines)
+	for g := range need {
+		need[g] = d.largest
+	}
+	rooms, err := o.Room.cut(need...)
+	if err != nil {
+		return err
+	}
+	together(goroutines, func(g int) { d.work(rooms[g]) })
+	return d.err.Load()
+}
+
+// partial is a container of which bytes are wanted.
+type partial struct {
+	model.Container
+	wanted []model.Span // of the slot, inside of the container's plain bytes
+}
+
+// overlapping returns the containers of which something is wanted.
+func overlapping(spans []model.Span, encoding *model.Encoding, wanted []model.Span) (parts []partial) {
+	encoding.Each(spans, func(c model.Container) bool {
+		for len(wanted) > 0 && wanted[0].End() <= c.Plain.Offset {
+			wanted = wanted[1:]
+		}
+		p := partial{Container: c}
+		for _, w := range wanted {
+			if w.Offset >= c.Plain.End() {
+				break
+			}
+			from, end := max(w.Offset, c.Plain.Offset), min(w.End(), c.Plain.End())
+			if from < end {
+				p.wanted = append(p.wanted, model.Span{Offset: from, Bytes: end - from})
+			}
+		}
+		if p.wanted != nil {
+			parts = append(parts, p)
+		}
+		return len(wanted) > 0
+	})
+	return parts
+}
+
+// decoder is a call of Decode. Each goroutine takes the next group of neighbouring containers, reads it, and decodes them.
+type decoder struct {
+	from    Source
+	slot    []byte
+	arrived func(at, n int64)
+	parts   []partial
+	groups  []int // index of the first part behind each group
+	largest int64 // bytes of a group
+
+	next atomic.Int64 // index of the group that is taken next
+	err  atomic.Error
+}
+
+func (d *decoder) group() {
+	first := 0
+	for i := range d.parts {
+		p, behind := &d.parts[i], i+1 == len(d.parts)
+		begin := d.parts[first].At.Offset
+		if n := p.At.End() - begin; behind || d.parts[i+1].At.Offset != p.At.End() || n+d.parts[i+1].At.Bytes > inBytes {
+			d.groups, d.largest = append(d.groups, i+1), max(d.largest, n)
+			first = i + 1
+		}
+	}
+}
+
+func (d *decoder) work(room []byte) {
+	err := errUnfinished
+	defer func() {
+		if err != nil {
+			d.err.CompareAndSwap(nil, err)
+		}
+	}()
+	for {
+		g := int(d.next.Inc() - 1)
+		if g >= len(d.groups) || d.err.Load() != nil {
+			err = nil
+			return
+		}
+		first := 0
+		if g > 0 {
+			first = d.groups[g-1]
+		}
+		if failed := d.decode(d.parts[first:d.groups[g]], room); failed != nil {
+			err = failed
+			return
+		}
+	}
+}
+
+func (d *decoder) decode(parts []partial, room []byte) error {
+	begin, end := parts[0].At.Offset, parts[len(parts)-1].At.End()
+	encoded := room[:end-begin]
+	if err := d.from(begin, encoded); err != nil {
+		return err
+	}
+	for i := range parts {
+		p := &parts[i]
+		if err := d.decodeOne(p, encoded[p.At.Offset-begin:p.At.End()-begin]); err != nil {
+			if errors.Is(err, codec.ErrCorrupt) || errors.Is(err, codec.ErrReference) || errors.Is(err, codec.ErrLength) {
+				err = &Damage{p.Region, fmt.Errorf("the container of bytes %d to %d: %w", p.Plain.Offset, p.Plain.End(), err)}
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// decodeOne decodes the chunks of a container that hold what is wanted.
+func (d *decoder) decodeOne(p *partial, container []byte) error {
+	c, err := codec.Open(container, int(p.Plain.Bytes))
+	if err != nil {
+		return err
+	}
+	plain := d.slot[p.Plain.Offset:p.Plain.End()]
+	done := 0 // chunks before it are decoded, or not wanted
+	for _, w := range p.wanted {
+		first := max(done, int((w.Offset-p.Plain.Offset)/codec.ChunkBytes))
+		done = int((w.End() - p.Plain.Offset + codec.ChunkBytes - 1) / codec.ChunkBytes)
+		if first < done {
+			to := plain[first*codec.ChunkBytes : min(int64(done)*codec.ChunkBytes, p.Plain.Bytes)]
+			if err := c.DecodeChunks(to, nil, first, done, 1); err != nil {
+				return err
+			}
+		}
+		d.arrived(w.Offset, w.Bytes)
+	}
+	return nil
+}

@@ -1,0 +1,36 @@
+// Package regions encodes the regions of a checkpoint into containers of package codec, one behind the other, and decodes them.
+//
+// Regions are cut into parts, each with a container of its own. So several goroutines can encode one checkpoint and others can write it meanwhile, memory beside
+// the checkpoint is bounded, and a part of a region is read without the rest. The containers depend only on the bytes, the choices and the length of a part, not on
+// the number of goroutines.
+package regions
+
+import (
+	"errors"
+
+	"velocpy/gocore/reduction/codec"
+)
+
+// Choice is how a region is encoded.
+type Choice struct {
+	Kind  codec.Kind
+	Modes codec.Modes // those that are tried; Raw always is
+}
+
+// Options say what Encode and Decode may use.
+type Options struct {
+	Goroutines int   // how many work; at least one does
+	Room       *Room // the memory that they use beside source and sink
+}
+
+// ErrLarge: the containers have more bytes than they may have.
+var ErrLarge = errors.New("the encoded bytes are too many")
+
+// Damage is an error about the container of a region.
+type Damage struct {
+	Region int
+	Err    error
+}
+
+func (d *Damage) Error() string { return d.Err.Error() }
+func (d *Damage) Unwrap() error { return d.Err }

@@ -1,0 +1,156 @@
+package regions
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"velocpy/gocore/base/quantity"
+	"velocpy/gocore/model"
+	"velocpy/gocore/reduction/codec"
+)
+
+// Plain gives the bytes of a checkpoint's slot from an offset on: in memory of its own, or in room, whose length says how many. One goroutine calls it at a
+// time, and offsets ascend. The bytes must not change before the next call with the same room.
+type Plain func(at int64, room []byte) ([]byte, error)
+
+// Sink takes the encoded bytes, each of them once and in their order: whole blocks of BlockBytes, but for the last ones. One goroutine calls it at a time. It may
+// use the bytes until it returns.
+type Sink func(p []byte) error
+
+// outBytes is how many encoded bytes are collected for one call of a sink.
+const outBytes = 4 << 20
+
+// Encode encodes regions, which lie at these spans of a slot, in containers of part bytes (a multiple of model.PartGrain). There is a choice for each region. It
+// fails with ErrLarge as soon as the containers have more than most bytes.
+func Encode(spans []model.Span, choices []Choice, part, most int64, from Plain, to Sink, o Options) (*model.Encoding, error) {
+	e := &encoder{choices: choices, from: from, to: to, most: most}
+	e.moved.L = &e.out
+	largest := int64(0)
+	for i, s := range spans {
+		for at := int64(0); at < s.Bytes; at += part {
+			n := min(part, s.Bytes-at)
+			e.parts = append(e.parts, model.Container{Region: i, Plain: model.Span{Offset: s.Offset + at, Bytes: n}})
+			largest = max(largest, n)
+		}
+	}
+	e.lengths = make([]uint32, len(e.parts))
+	goroutines := max(1, min(o.Goroutines, len(e.parts)))
+	bound := int64(codec.Bound(int(largest)))
+	need := []int64{outBytes + bound}
+	for range goroutines {
+		need = append(need, largest, bound)
+	}
+	rooms, err := o.Room.cut(need...)
+	if err != nil {
+		return nil, err
+	}
+	e.collected = rooms[0][:0]
+	together(goroutines, func(g int) { e.work(rooms[1+2*g], rooms[2+2*g]) })
+	if e.err == nil && len(e.collected) > 0 {
+		e.err = e.to(e.collected)
+	}
+	if e.err != nil {
+		return nil, e.err
+	}
+	return &model.Encoding{Part: part, Lengths: e.lengths}, nil
+}
+
+// encoder is a call of Encode. Each goroutine takes the next part, encodes it, and waits until the containers before it have been written.
+type encoder struct {
+	choices []Choice
+	parts   []model.Container // their places in At are not used
+	from    Plain
+	to      Sink
+	most    int64
+
+	in   sync.Mutex // guards next, and calls of from
+	next int        // index of the part that is read next
+
+	out       sync.Mutex // guards what follows, and calls of to
+	moved     sync.Cond  // turn or err has changed
+	turn      int        // index of the container that is written next
+	collected []byte
+	written   int64 // bytes of containers, those collected included
+	lengths   []uint32
+	err       error
+}
+
+func (e *encoder) work(plain, container []byte) {
+	err := errUnfinished
+	defer func() { e.fail(err) }()
+	for {
+		i, p, failed := e.read(plain)
+		if failed != nil || p == nil {
+			err = failed
+			return
+		}
+		choice := e.choices[e.parts[i].Region]
+		n, failed := codec.Encode(container, p, nil, codec.Options{Kind: choice.Kind, Modes: choice.Modes, Goroutines: 1})
+		if failed == nil {
+			failed = e.write(i, container[:n])
+		}
+		if failed != nil {
+			err = failed
+			return
+		}
+	}
+}
+
+// errStopped: another goroutine has failed.
+var errStopped = errors.New("stopped")
+
+// read takes the next part; no bytes when none is left.
+func (e *encoder) read(room []byte) (i int, p []byte, err error) {
+	e.in.Lock()
+	defer e.in.Unlock()
+	if i = e.next; i == len(e.parts) {
+		return i, nil, nil
+	}
+	e.next++
+	part := e.parts[i].Plain
+	p, err = e.from(part.Offset, room[:part.Bytes:part.Bytes])
+	return i, p, err
+}
+
+// write adds a container behind those before it, and passes whole blocks on when they are many.
+func (e *encoder) write(i int, container []byte) error {
+	e.out.Lock()
+	defer e.out.Unlock()
+	for e.turn != i && e.err == nil {
+		e.moved.Wait()
+	}
+	if e.err != nil {
+		return errStopped
+	}
+	if e.written += int64(len(container)); e.written > e.most {
+		return fmt.Errorf("%w: %d of %d containers have %s, where %s are the most", ErrLarge, i+1, len(e.parts), quantity.Exact(e.written), quantity.Exact(e.most))
+	}
+	e.lengths[i] = uint32(len(container))
+	if e.collected = append(e.collected, container...); len(e.collected) >= outBytes {
+		whole := len(e.collected) / BlockBytes * BlockBytes
+		if err := e.to(e.collected[:whole]); err != nil {
+			return err
+		}
+		e.collected = e.collected[:copy(e.collected[:cap(e.collected)], e.collected[whole:])]
+	}
+	e.turn++
+	e.moved.Broadcast()
+	return nil
+}
+
+// fail ends the call with an error; nil is none.
+func (e *encoder) fail(err error) {
+	if err == nil {
+		return
+	}
+	e.out.Lock()
+	defer e.out.Unlock()
+	if e.err == nil {
+		e.err = err
+		e.moved.Broadcast()
+	}
+	e.in.Lock()
+	defer e.in.Unlock()
+	e.next = len(e.parts)
+}
