@@ -34,6 +34,8 @@ type row struct {
 	hi, tier                  int
 	key                       model.Key
 	serial, off, size, extent int64
+	stored                    int64  // bytes in the form of the tier
+	shape                     *Shape // with the sizes that are known; nil: raw everywhere
 	align                     int64
 	top, content              int
 	owner                     *Record // the record that has the room; nil: it is reserved
@@ -104,6 +106,7 @@ func (c *catalog) Find(h *History, k model.Key) *Record {
 	}
 	r := c.w.e.Adopt(h, k, Stored{
 		Tier: row.tier, Size: row.size, Align: row.align, Offset: row.off, Top: row.top, Written: row.serial, Version: content(row.content),
+		Shape: row.shape,
 	})
 	row.owner, c.owned[r], c.w.truth[i][k] = r, row, r
 	c.w.born = append(c.w.born, r)
@@ -189,13 +192,20 @@ func (c *catalog) dropped(i int) {
 	c.w.e.ExpectReleases(c.w.now, -1)
 }
 
+func (r *row) form() Form {
+	if r.shape == nil {
+		return Raw
+	}
+	return r.shape.Forms[r.tier]
+}
+
 // release gives back the room of a row that has left the catalog.
 func (c *catalog) release(row *row) {
 	if row.given {
 		return
 	}
 	row.given = true
-	if got := c.w.e.Release(c.w.now, row.tier, row.off, row.size); got != (row.owner == nil) {
+	if got := c.w.e.Release(c.w.now, row.tier, row.off, row.extent); got != (row.owner == nil) {
 		c.w.fatalf("the room of %+v: released %v", *row, got)
 	}
 }
@@ -247,10 +257,31 @@ func (c *catalog) lands(x *Transfer) bool {
 
 func (c *catalog) rowOf(x *Transfer) *row {
 	r := x.Rec
-	return &row{
-		hi: c.w.index(r.Hist), tier: x.To, key: r.Key, serial: r.Written(), off: x.ToOff, size: r.Size, extent: c.w.e.tiers[x.To].extent(&r.own), align: r.Align,
+	made := &row{
+		hi: c.w.index(r.Hist), tier: x.To, key: r.Key, serial: r.Written(), off: x.ToOff, size: r.Size, align: r.Align, stored: r.own.Bytes(x.To),
 		top: r.Top(), content: contentOf(r),
 	}
+	if s := r.own.shape(); s != nil {
+		own := s.Shape
+		made.shape = &own
+		for t := range c.w.e.tiers {
+			if s.Forms[t] != Raw {
+				own.Sizes[t] = c.w.exactly(&r.own, t)
+			}
+		}
+		made.stored = r.own.Bytes(x.To)
+		if x.Stage != Verbatim {
+			made.stored = c.w.exactly(&r.own, x.To)
+		}
+	}
+	made.extent = c.roomOf(x.To, made.stored)
+	return made
+}
+
+// roomOf is the room of so many bytes in a tier.
+func (c *catalog) roomOf(t int, bytes int64) int64 {
+	g := max(c.w.cfg.Tiers[t].Grain, 1)
+	return (max(bytes, 1) + g - 1) / g * g
 }
 
 // commit makes the version of a transfer durable. It returns a function that releases the rooms which that frees.
@@ -290,6 +321,7 @@ func (c *catalog) ends(x *Transfer, err error) (after func()) {
 		return release
 	case rapid.IntRange(0, 2).Draw(c.w.t, "unknown") == 0:
 		c.failing[x.Rec] = c.rowOf(x)
+		c.failing[x.Rec].extent = c.w.e.tiers[x.To].extent(x.Obj) // all of the room, whose end is not given back
 		c.w.write(x.To, x.ToOff, x.Obj, c.failing[x.Rec].content)
 		return func() {
 			if len(c.failing) > 0 {
@@ -342,6 +374,7 @@ func (c *catalog) crash(tail bool) {
 	}
 	for _, row := range c.ordered() {
 		row.owner, row.dropping, row.replaced, row.given = nil, false, false, false
+		row.extent = c.roomOf(row.tier, row.stored)
 	}
 	c.begin()
 }
@@ -463,8 +496,8 @@ func (w *world) checkCatalog() {
 		}
 	}
 	for _, row := range c.ordered() {
-		for i := row.off; i < row.off+row.size; i++ {
-			if w.bytes[row.tier][i] != row.content {
+		for i := row.off; i < row.off+row.stored; i++ {
+			if w.bytes[row.tier][i] != in(row.form(), row.content) {
 				w.fatalf("byte %d of %+v is %d", i, *row, w.bytes[row.tier][i])
 			}
 		}

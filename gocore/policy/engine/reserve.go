@@ -20,6 +20,7 @@ type Stored struct {
 	Top                 int   // the fastest tier that it may be in
 	Written             int64 // Record.Written of the engine that captured it
 	Version             *checkpoint.Version
+	Shape               *Shape // how it is kept in each tier; its sizes are exact. nil: raw everywhere
 }
 
 // reserved finds fragments without an owner by their offsets.
@@ -96,6 +97,9 @@ func (e *Engine) Adopt(h *History, k model.Key, s Stored) *Record {
 	r := e.newRecord(h, k, s.Size, s.Align, s.Version)
 	o := &r.own
 	r.written, r.top, o.top, o.captured = s.Written, uint8(s.Top), uint8(s.Top), true
+	if o.reform(s.Shape); s.Shape != nil {
+		o.shape().known = 1<<MaxTiers - 1
+	}
 	id = tr.cutFrom(&tr.reserved, id, s.Offset, tr.extent(o))
 	f := tr.table.At(id)
 	f.Owner, f.State, f.Born = o, lifecycle.Init, uint32(s.Written)

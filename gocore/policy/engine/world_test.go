@@ -232,13 +232,10 @@ func (w *world) someShape(t *rapid.T, size int64) *Shape {
 	s := &Shape{}
 	form, bytes := Raw, max(size, 1)
 	for i := range w.e.tiers {
-		if rapid.IntRange(0, 2).Draw(t, "other form") == 0 && form < Difference && !w.catalogued(i) && (i == 0 || !w.cfg.Tiers[i].Private) {
+		if rapid.IntRange(0, 2).Draw(t, "other form") == 0 && form < Difference && (i == 0 || !w.cfg.Tiers[i].Private) {
 			form, bytes = form+1, rapid.Int64Range(1, size+2).Draw(t, "bound")
 		}
 		s.Forms[i], s.Sizes[i], s.Stages[i] = form, bytes, rapid.SampledFrom([]Side{UpperSide, LowerSide}).Draw(t, "side")
-		if w.catalogued(i) {
-			s.Forms[i] = Raw
-		}
 	}
 	return s
 }
