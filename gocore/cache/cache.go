@@ -48,6 +48,8 @@ type Cache struct {
 	Causes   figures.Causes // time that captures waited inside their calls, by cause
 	Findings findings.List
 	Orphans  pending.Orphans
+	// Reductions are those of histories whose checkpoints are encoded, by name.
+	Reductions map[string]*Reduction
 
 	// What package store adds when it opens a store. All but Unmapped are called with the lock held.
 	Work     func()                                // wakes workers that may have something to do
@@ -83,7 +85,7 @@ func (c *Cache) Unlock() { c.mu.Unlock() }
 func New(set config.Settings) *Cache {
 	return &Cache{
 		Set: set, began: time.Now(), Layouts: checkpoint.NewLayouts(set.Describes), Line: figures.Timeline{Limit: set.Timeline},
-		Callers: map[Caller]struct{}{}, Blocked: map[WaitingCapture]struct{}{},
+		Callers: map[Caller]struct{}{}, Blocked: map[WaitingCapture]struct{}{}, Reductions: map[string]*Reduction{},
 	}
 }
 

@@ -19,6 +19,8 @@ type Version struct {
 	Time    int64 // time of capture, ns since 1970 (UTC); 0: the catalog does not tell
 	Pending any   // how the bytes are taken; nil once they have been. A *pending.Capture, of a package that imports this one
 
+	Encoding *model.Encoding // of the copies that are encoded; nil: they have the plain bytes
+
 	Serial uint64      // of this version in the catalog; 0: not yet assigned
 	Redone uint8       // how often its bytes were rewritten because a sync had failed
 	Gone   atomic.Bool // the version was dropped, replaced or consumed: transfers that copy it may stop

@@ -56,6 +56,7 @@ type HistoryStats struct {
 	Checkpoints int          `json:"checkpoints"`
 	Hints       int          `json:"hints_queued"`
 	Restores    RestoreStats `json:"restores"`
+	Reduction   *Reduction   `json:"reduction"` // null: its checkpoints are kept as they are
 }
 
 // ByteStats adds up bytes over the life of the store.

@@ -49,6 +49,9 @@ func open(t testing.TB, c config.Config) *Store {
 // durably makes the disk tiers of all tests outlive their stores, unless a test decides otherwise.
 var durably = flag.Bool("durably", false, "durable disk tiers")
 
+// reduced makes all tests encode the checkpoints of their histories, whose bytes then can be compressed.
+var reduced = flag.Bool("reduced", false, "reduced histories")
+
 // cached returns a configuration whose disk is in memory.
 func cached(host, disk int64, fs vfs.FS) config.Config {
 	c := config.Config{Path: "/d", Checksum: true, Prefetch: true, Guess: true, Direct: true, FS: fs}
@@ -141,6 +144,11 @@ func newClient(t testing.TB, s *Store, name string) *client {
 	h, err := s.History(name)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if *reduced && !s.Set.ReadOnly {
+		if err := h.Reduce("codec"); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return &client{t: t, s: s, h: h, fd: eventfd(t)}
 }
@@ -332,6 +340,11 @@ func random(n int, seed uint64) []byte {
 	p := make([]byte, n)
 	r := rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), byte(seed >> 16), byte(seed >> 24)})
 	_, _ = r.Read(p)
+	if *reduced {
+		for i := range p {
+			p[i] &= 7 // differences of neighbours have 4 bits
+		}
+	}
 	return p
 }
 

@@ -269,10 +269,7 @@ func (c *catalog) rowOf(x *Transfer) *row {
 				own.Sizes[t] = c.w.exactly(&r.own, t)
 			}
 		}
-		made.stored = r.own.Bytes(x.To)
-		if x.Stage != Verbatim {
-			made.stored = c.w.exactly(&r.own, x.To)
-		}
+		made.stored = own.Sizes[x.To]
 	}
 	made.extent = c.roomOf(x.To, made.stored)
 	return made

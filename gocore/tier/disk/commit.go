@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/disk/catalog"
 	"velocpy/gocore/tier/disk/durable"
@@ -57,9 +58,17 @@ func (v *versions) sendCommit(at place, f *inFlightCommit) {
 	v.inFlight[at] = append(v.inFlight[at], f)
 	v.tier.cache.Hold()
 	v.dir.Commit(&durable.Change{History: r.Hist.Name, Off: f.x.ToOff, Tag: f, Put: &catalog.Row{
-		Key: r.Key, Serial: b.Serial, Time: b.Time, Align: r.Align, Sums: b.Sums, Leaves: f.leaves, Meta: b.Meta,
+		Key: r.Key, Serial: b.Serial, Time: b.Time, Align: r.Align, Sums: b.Sums, Leaves: f.leaves, Meta: b.Meta, Content: contentOf(b), Encoding: b.Encoding,
 		Layout: &catalog.Layout{Layout: b.Layout.Layout},
 	}})
+}
+
+// contentOf is the form in which a transfer has brought a version to the disk.
+func contentOf(b *checkpoint.Version) catalog.Content {
+	if b.Encoding != nil {
+		return catalog.Encoded
+	}
+	return catalog.Raw
 }
 
 // serial returns the serial that a version gets in the catalog: the number of its capture. If the catalog was already told of a later serial for the
@@ -239,7 +248,7 @@ func (v *versions) releaseOwed() {
 func (v *versions) releaseUncertain() {
 	now := v.tier.o.Now()
 	for _, off := range slices.Sorted(maps.Keys(v.uncertain)) {
-		size := v.uncertain[off].Rec.Size
+		size := v.uncertain[off].Writes() // all of the room, as the engine gave back no part of it
 		delete(v.uncertain, off)
 		v.tier.engine().Release(now, v.tier.index, off, size)
 	}

@@ -222,12 +222,24 @@ func (d *Tier) Find(h *engine.History, key model.Key) *engine.Record {
 		return nil // cannot happen: opening the store would have failed
 	}
 	v.notLoaded[h.Name]--
-	b := &checkpoint.Version{Layout: d.o.Layouts.Adopt(&row.Layout.Layout), Meta: row.Meta, Time: row.Time, Serial: row.Serial}
+	b := &checkpoint.Version{
+		Layout: d.o.Layouts.Adopt(&row.Layout.Layout), Meta: row.Meta, Time: row.Time, Encoding: row.Encoding, Serial: row.Serial,
+	}
 	b.Keep(row.Sums)
 	size, align := checkpoint.Room(row.Layout.Slot)
 	return d.engine().Adopt(h, key, engine.Stored{
-		Tier: d.index, Size: size, Align: align, Offset: off, Top: d.o.Top, Written: int64(row.Serial), Version: b,
+		Tier: d.index, Size: size, Align: align, Offset: off, Top: d.o.Top, Written: int64(row.Serial), Version: b, Shape: d.shapeOf(b),
 	})
+}
+
+// shapeOf says how a stored version is kept in the tiers; nil: as it is in all of them.
+func (d *Tier) shapeOf(b *checkpoint.Version) *engine.Shape {
+	if b.Encoding == nil {
+		return nil
+	}
+	s := &engine.Shape{}
+	s.Forms[d.index], s.Sizes[d.index] = engine.Encoded, b.Encoding.Bytes()
+	return s
 }
 
 // AdoptLeaves takes over the hashes of the leaves of a version that the catalog has, unless they are known. The lock is held.

@@ -7,7 +7,7 @@
 //   - The host can address the source: the sink takes the bytes from their place.
 //   - Otherwise the bytes pass through a window, memory beside the cache, part by part.
 //
-// Stages verify. An encoder or a decoder is a stage that replaces the bytes: it belongs between a source and a sink of different sizes, in the window.
+// Before that, an encoder or a decoder takes its place where the transfer has such a stage: it replaces the bytes on their way. Other stages verify.
 package path
 
 import (
@@ -20,7 +20,9 @@ import (
 	"velocpy/gocore/config"
 	"velocpy/gocore/device"
 	"velocpy/gocore/model"
+	"velocpy/gocore/policy/encoding"
 	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/reduction/regions"
 	"velocpy/gocore/tier"
 	"velocpy/gocore/transfer/borrow"
 	"velocpy/gocore/transfer/pending"
@@ -59,6 +61,10 @@ type Options struct {
 	From, To []byte
 	// Read is called when all bytes have been read, before the last of them are verified; nil: no function is.
 	Read func()
+	// Planner decides whether a transfer with an encoding stage encodes; nil: it does not.
+	Planner Planner
+	// Room is memory for encoders and decoders.
+	Room *regions.Room
 }
 
 // Path is the way of one transfer. The engine holds source and sink for it; the lock of the cache is not held.
@@ -72,7 +78,9 @@ type Path struct {
 	spans   []model.Span        // the parts of the slot that are moved
 	reading *checkpoint.Reading // of a fetch of some regions, or of parts of them; nil: the whole slot is moved
 	stages  []stage
-	created tier.Sink // the object that the sink writes; nil: none
+	created tier.Sink     // the object that the sink writes; nil: none
+	plan    encoding.Plan // of a transfer with an encoding stage
+	regions []int32       // those that are wanted
 	result  Result
 
 	// Room for what most paths need, so that a path is one allocation.
@@ -90,6 +98,7 @@ type Result struct {
 	Sums    []uint64        // checksums of the bytes that were taken from the caller
 	Bad     []int32         // regions whose bytes on a device are not those captured
 	Leaves  []uint64        // hashes of the leaves of all regions with more than one: of the bytes that were taken, or that go to a tier that outlives the store
+	Staged  Staged
 }
 
 // Unmap unmaps the bytes of a fetch that no operation has taken over.
@@ -106,7 +115,7 @@ func Move(c *cache.Cache, x *engine.Transfer, want checkpoint.Selection, o Optio
 	if r.Err = p.open(r, want); r.Err != nil {
 		return r
 	}
-	r.Err = p.run()
+	r.Err = p.runStaged()
 	p.source.close()
 	for _, s := range p.stages {
 		s.report(r)
@@ -139,7 +148,8 @@ func (p *Path) open(r *Result, want checkpoint.Selection) error {
 		p.sink, err = p.sinkOf(p.x.To)
 	}
 	if err == nil {
-		p.stages = p.stagesFor(want.Regions)
+		p.regions = want.Regions
+		p.stages = p.stagesFor(p.regions)
 	}
 	return err
 }
@@ -160,7 +170,7 @@ func (p *Path) sourceOf(t int) (source, error) {
 	case a != nil:
 		return &deviceSlot{p: p, a: a, lane: p.o.Lane, at: x.FromOff}, nil
 	}
-	object, err := c.Objects(t).Open(tier.Object{Offset: x.FromOff, Bytes: x.Rec.Size})
+	object, err := c.Objects(t).Open(tier.Object{Offset: x.FromOff, Bytes: x.Reads()})
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +192,7 @@ func (p *Path) sinkOf(t int) (sink, error) {
 	if x.From < 0 { // its caller learns of the drop by itself, and takes the memory back
 		wanted = nil
 	}
-	object, err := c.Objects(t).Create(tier.Object{Offset: x.ToOff, Bytes: x.Rec.Size}, wanted)
+	object, err := c.Objects(t).Create(tier.Object{Offset: x.ToOff, Bytes: x.Writes()}, wanted)
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +206,7 @@ func (p *Path) sinkOf(t int) (sink, error) {
 // openPrivate maps memory beside the cache for the bytes of a fetch, when the source is known to have them.
 func (p *Path) openPrivate(r *Result) (err error) {
 	if s, ok := p.source.(*objectSource); ok {
-		if err := s.holds(p.spans); err != nil {
+		if err := s.holds(p.stored()); err != nil {
 			return err
 		}
 	}
@@ -243,9 +253,15 @@ func (p *Path) end(err error) error {
 }
 
 func (p *Path) move() error {
-	if regions, ok := p.source.(*deviceRegions); ok {
+	switch {
+	case p.plan.Way == encoding.Encoded:
+		return p.encode()
+	case p.decodes():
+		return p.decode()
+	}
+	if taken, ok := p.source.(*deviceRegions); ok {
 		if g, ok := p.sink.(gatherer); ok {
-			return g.Gather(regions.src, p.version.Layout.Spans)
+			return g.Gather(taken.src, p.version.Layout.Spans)
 		}
 	}
 	if to := p.sink.Bytes(); to != nil {

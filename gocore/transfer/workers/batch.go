@@ -8,6 +8,7 @@ import (
 	"velocpy/gocore/device"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/reduction/regions"
 	"velocpy/gocore/tier/disk"
 	"velocpy/gocore/transfer/path"
 )
@@ -26,6 +27,7 @@ type worker struct {
 	pool   *workerPool
 	lane   device.Lane     // for a pool that serves a device; created on first use
 	buffer *memory.Mapping // bounce buffer for checkpoints that are adjacent on disk; mapped on first use
+	room   regions.Room    // for encoders and decoders
 	unread int             // transfers in hand that are not read yet; while above zero, the worker counts in its pool's reading
 }
 
@@ -85,7 +87,7 @@ func (r *ranges) add(x *engine.Transfer) {
 
 // canJoin tells whether x can be carried out together with other transfers of the kind of first.
 func canJoin(x, first *engine.Transfer) bool {
-	return x.Kind == first.Kind && (x.Kind == engine.Flush || x.Kind == engine.Load) && x.Rec.Size <= batchSmall
+	return x.Kind == first.Kind && (x.Kind == engine.Flush || x.Kind == engine.Load) && x.Rec.Size <= batchSmall && x.Stage == engine.Verbatim
 }
 
 // onDisk returns the range of a transfer's checkpoint on disk, in whole blocks.
@@ -223,4 +225,5 @@ func (w *worker) free() {
 	if w.buffer != nil {
 		_ = w.buffer.Unmap() // no other goroutine uses the buffer
 	}
+	w.room.Free()
 }

@@ -14,7 +14,7 @@ func (w *worker) move(x *engine.Transfer) *path.Result {
 	if err != nil {
 		return &path.Result{Err: err}
 	}
-	return path.Move(w.s.Cache, x, wanted(x), path.Options{Lane: lane, Read: func() { w.hasRead(1) }})
+	return path.Move(w.s.Cache, x, wanted(x), path.Options{Lane: lane, Read: func() { w.hasRead(1) }, Planner: w.planner(x), Room: &w.room})
 }
 
 // wanted returns what a transfer moves.

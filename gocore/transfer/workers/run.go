@@ -101,6 +101,9 @@ func (s *Workers) done(w *worker, all []*engine.Transfer, results []*path.Result
 // takeResult takes over the results of a transfer. The bytes of a fetch go to the operation that requested them, unless it has ended. The lock is
 // held.
 func (s *Workers) takeResult(x *engine.Transfer, m *path.Result) {
+	if x.Stage != engine.Verbatim && m.Err == nil {
+		s.takeStaged(x, &m.Staged)
+	}
 	switch x.Kind {
 	case engine.Spill:
 		b := x.Rec.Version

@@ -1,0 +1,28 @@
+package cache
+
+import (
+	"velocpy/gocore/figures"
+	"velocpy/gocore/policy/encoding"
+	"velocpy/gocore/policy/engine"
+)
+
+// Reduction is what the store knows of a history whose checkpoints are encoded on their way to the disk.
+type Reduction struct {
+	Planner *encoding.Planner
+	Figures figures.Reduction
+}
+
+// EncodedFrom is the smallest room of a checkpoint that is encoded. Smaller ones go to the disk together, and each would save less than a block of it.
+const EncodedFrom = 64<<10 + 1
+
+// ShapeOf says how a checkpoint is kept that takes so much room in memory; nil: as it is in all tiers. The lock is held.
+func (c *Cache) ShapeOf(history string, room int64) *engine.Shape {
+	r := c.Reductions[history]
+	if r == nil || c.Disk == nil || room < EncodedFrom || r.Planner.Method() == encoding.Raw {
+		return nil
+	}
+	t := len(c.Tiers) - 1 // the disk is the lowest tier
+	s := &engine.Shape{}
+	s.Forms[t], s.Sizes[t] = engine.Encoded, room
+	return s
+}

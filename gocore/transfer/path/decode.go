@@ -1,0 +1,42 @@
+package path
+
+import (
+	"errors"
+
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/reduction/regions"
+)
+
+// decodes tells whether the source has the containers of an encoding. A transfer with a decoding stage may also find the plain bytes.
+func (p *Path) decodes() bool { return p.x.Stage == engine.Decoding && p.version.Encoding != nil }
+
+// stored are the spans of the source that the path reads, or the whole of it where these depend on the encoding.
+func (p *Path) stored() []model.Span {
+	if p.decodes() {
+		return []model.Span{{Bytes: p.version.Encoding.Bytes()}}
+	}
+	return p.spans
+}
+
+// decode brings the plain bytes to their place in the sink.
+func (p *Path) decode() error {
+	to := p.sink.Bytes()
+	if to == nil {
+		return status.New(status.Unavailable, "encoded bytes are decoded only to memory that the host can address")
+	}
+	o := p.options()
+	if p.o.Room == nil {
+		defer o.Room.Free()
+	}
+	from := func(at int64, room []byte) error { return p.source.Read(at, room, func(int64, int64) {}) }
+	err := regions.Decode(p.version.Layout.Spans, p.version.Encoding, p.spans, from, to, p.arrived, o)
+	if damage := new(regions.Damage); errors.As(err, &damage) {
+		return status.Wrap(status.Corrupt, err, "the bytes read are not those that were captured").AtTier(p.c.Tiers[p.x.From]).AtRegion(damage.Region)
+	}
+	if err == nil && p.o.Read != nil { // bytes between regions do not arrive, so no stage knows that all have been read
+		p.o.Read()
+	}
+	return err
+}

@@ -1,0 +1,178 @@
+package path
+
+import (
+	"errors"
+	"runtime"
+	"time"
+
+	"velocpy/gocore/base/description"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/encoding"
+	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/reduction/codec"
+	"velocpy/gocore/reduction/regions"
+)
+
+// Planner decides for one transfer. No lock is held.
+type Planner interface {
+	// Next plans the transfer. Sampled takes what a sample says that the plan asks for, and returns the plan that follows.
+	Next() encoding.Plan
+	Sampled(c []regions.Choice, plain, encoded int64) encoding.Plan
+}
+
+// Staged says what a transfer with a stage did.
+type Staged struct {
+	Way      encoding.Way
+	Plain    int64            // bytes of the regions
+	Took     int64            // ns of the whole transfer
+	Waited   int64            // ns of it that the link waited for the encoder
+	Choices  []regions.Choice // with which the bytes were encoded
+	Encoding *model.Encoding  // of the bytes that were written; nil: they are plain
+}
+
+// partBytes is the length of a container's plain bytes. A restore of a part of a region reads whole containers, and in smaller ones runs of the disk would be
+// shorter than what it reads at once.
+const partBytes = 1 << 20
+
+// mostGoroutines bounds how many goroutines encode or decode one checkpoint.
+const mostGoroutines = 4
+
+// runStaged is run for transfers with and without a stage. If encoding does not pay after all, the plain bytes move.
+func (p *Path) runStaged() error {
+	if p.x.Stage == engine.Verbatim {
+		return p.run()
+	}
+	began := time.Now()
+	if p.x.Stage == engine.Encoding && p.o.Planner != nil {
+		p.plan = p.planned()
+	}
+	err := p.run()
+	if errors.Is(err, regions.ErrLarge) {
+		if err = p.reopen(); err == nil {
+			err = p.run()
+		}
+	}
+	s := &p.result.Staged
+	s.Plain, s.Took = p.version.Layout.Payload, time.Since(began).Nanoseconds()
+	if s.Encoding != nil || p.decodes() {
+		s.Way = encoding.Encoded
+	}
+	return err
+}
+
+// planned returns the plan of the transfer, after a sample where it asks for one.
+func (p *Path) planned() encoding.Plan {
+	plan := p.o.Planner.Next()
+	if plan.Way == encoding.Plain || plan.Choices != nil {
+		return plan
+	}
+	from := p.source.Bytes()
+	if from == nil { // they are read once, so a sample would be in the way
+		return encoding.Plan{Way: encoding.Encoded, Choices: p.anyModes()}
+	}
+	return p.o.Planner.Sampled(p.sample(from))
+}
+
+// kinds are those of the regions' elements.
+func (p *Path) kinds() []codec.Kind {
+	l := p.version.Layout
+	all, dtypes := make([]codec.Kind, len(l.Spans)), description.Dtypes(&l.Layout)
+	for i := range all {
+		if all[i] = codec.Int8; dtypes != nil {
+			all[i] = codec.KindOf(dtypes[i])
+		}
+	}
+	return all
+}
+
+// anyModes chooses all modes for all regions.
+func (p *Path) anyModes() []regions.Choice {
+	kinds := p.kinds()
+	all := make([]regions.Choice, len(kinds))
+	for i, k := range kinds {
+		all[i] = regions.Choice{Kind: k, Modes: codec.AllModes}
+	}
+	return all
+}
+
+// sampled is how many chunks of a region a sample has at the most, and one chunk of so many at the least.
+const (
+	sampledChunks = 64
+	sampledEvery  = 32
+)
+
+// sample chooses the modes of every region from some of its chunks. It also returns the bytes of the regions, and how many they are expected to become.
+func (p *Path) sample(slot []byte) (choices []regions.Choice, plain, encoded int64) {
+	choices = make([]regions.Choice, len(p.version.Layout.Spans))
+	for i, k := range p.kinds() {
+		span := p.version.Layout.Spans[i]
+		e, err := codec.NewEncoder(k, codec.AllModes)
+		if err != nil { // cannot happen: the kind is one of package codec
+			continue
+		}
+		chunks := codec.Chunks(int(span.Bytes))
+		found, err := e.Sample(slot[span.Offset:span.End()], nil, max(sampledEvery, chunks/sampledChunks))
+		if err != nil { // cannot happen: there is no reference
+			continue
+		}
+		var will int64
+		choices[i], will = encoding.Choose(k, found)
+		if plain += span.Bytes; found.Plain > 0 {
+			containers := model.Containers(span.Bytes, partBytes)
+			encoded += int64(float64(will)/float64(found.Plain)*float64(span.Bytes)) + containers*int64(codec.PayloadsAt(int(min(span.Bytes, partBytes))))
+		}
+	}
+	return choices, plain, encoded
+}
+
+// options are those of encoders and decoders.
+func (p *Path) options() regions.Options {
+	room := p.o.Room
+	if room == nil {
+		room = &regions.Room{}
+	}
+	return regions.Options{Goroutines: min(mostGoroutines, runtime.GOMAXPROCS(0)), Room: room}
+}
+
+// encode writes the containers of all regions.
+func (p *Path) encode() error {
+	l := p.version.Layout
+	slot := p.source.Bytes()
+	from := func(at int64, room []byte) ([]byte, error) {
+		if slot != nil {
+			return slot[at : at+int64(len(room))], nil
+		}
+		return room, p.source.Read(at, room, func(int64, int64) {})
+	}
+	at, writing, began := int64(0), int64(0), time.Now()
+	to := func(b []byte) error {
+		asked := time.Now()
+		err := p.sink.Write(at, b)
+		at += int64(len(b))
+		writing += time.Since(asked).Nanoseconds()
+		return err
+	}
+	o := p.options()
+	if p.o.Room == nil {
+		defer o.Room.Free()
+	}
+	made, err := regions.Encode(l.Spans, p.plan.Choices, partBytes, p.x.Writes(), from, to, o)
+	if err == nil {
+		s := &p.result.Staged
+		s.Encoding, s.Choices, s.Waited = made, p.plan.Choices, max(0, time.Since(began).Nanoseconds()-writing)
+	}
+	return err
+}
+
+// reopen prepares the path to move the plain bytes after all.
+func (p *Path) reopen() (err error) {
+	p.plan = encoding.Plan{}
+	p.source.close()
+	if p.source, err = p.sourceOf(p.x.From); err != nil {
+		return err
+	}
+	if p.sink, err = p.sinkOf(p.x.To); err == nil {
+		p.stages = p.stagesFor(p.regions)
+	}
+	return err
+}

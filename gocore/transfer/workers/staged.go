@@ -1,0 +1,89 @@
+package workers
+
+import (
+	"velocpy/gocore/cache"
+	"velocpy/gocore/policy/encoding"
+	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/reduction/regions"
+	"velocpy/gocore/transfer/path"
+)
+
+// planner plans one transfer with the planner of its history, under the lock.
+type planner struct {
+	s *Workers
+	x *engine.Transfer
+}
+
+// planner returns what plans a transfer; nil if it has no encoder, or its history none any more.
+func (w *worker) planner(x *engine.Transfer) path.Planner {
+	if x.Stage != engine.Encoding {
+		return nil
+	}
+	return &planner{w.s, x}
+}
+
+func (p *planner) Next() encoding.Plan {
+	p.s.Lock()
+	defer p.s.Unlock()
+	if r := p.s.reduction(p.x); r != nil {
+		return r.Planner.Next(p.x.Rec.Version.Layout.ID)
+	}
+	return encoding.Plan{}
+}
+
+func (p *planner) Sampled(c []regions.Choice, plain, encoded int64) encoding.Plan {
+	p.s.Lock()
+	defer p.s.Unlock()
+	if r := p.s.reduction(p.x); r != nil {
+		return r.Planner.Sampled(p.x.Rec.Version.Layout.ID, c, plain, encoded)
+	}
+	return encoding.Plan{}
+}
+
+// reduction is that of the history of a transfer's checkpoint; nil: it is kept as it is.
+func (s *Workers) reduction(x *engine.Transfer) *cache.Reduction {
+	return s.Reductions[x.Rec.Hist.Name]
+}
+
+// takeStaged takes over what a stage did, before the engine is told of the transfer's end. The lock is held.
+func (s *Workers) takeStaged(x *engine.Transfer, did *path.Staged) {
+	r := s.reduction(x)
+	if x.Stage == engine.Encoding {
+		x.Rec.Version.Encoding = did.Encoding
+		if did.Encoding != nil {
+			x.Wrote(did.Encoding.Bytes())
+			x.Spent(did.Waited)
+		}
+		if r != nil {
+			countEncoded(r, x, did)
+		}
+		return
+	}
+	if r == nil {
+		return
+	}
+	r.Planner.Loaded(did.Way, did.Plain, did.Took)
+	if f := &r.Figures; did.Way == encoding.Encoded {
+		f.Decoded++
+		f.DecodedBytes += did.Plain
+		f.DecodeTime += did.Took
+	}
+}
+
+func countEncoded(r *cache.Reduction, x *engine.Transfer, did *path.Staged) {
+	f := &r.Figures
+	r.Planner.Flushed(did.Way, did.Plain, did.Took)
+	if did.Encoding == nil {
+		f.Plain++
+		f.PlainBytes += did.Plain
+		return
+	}
+	if x.Kind == engine.Spill { // no sample was taken, so the checkpoint itself stands for one
+		r.Planner.Sampled(x.Rec.Version.Layout.ID, did.Choices, did.Plain, did.Encoding.Bytes())
+	}
+	f.Encoded++
+	f.EncodedFrom += did.Plain
+	f.EncodedTo += did.Encoding.Bytes()
+	f.EncodeTime += did.Took
+	f.EncoderTime += did.Waited
+}
