@@ -6,6 +6,7 @@ import (
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/reduction/codec"
 	"velocpy/gocore/tier/disk"
 )
 
@@ -45,6 +46,11 @@ func (h *History) Corrupt(k model.Key, tier int, offset int64) error {
 		s.Engine.MarkUnverified(rec, t)
 		return nil
 	}
+	if rec.Version.Encoding != nil {
+		if offset, err = s.encodedAt(rec.Version, f.Offset, offset); err != nil || offset < 0 {
+			return err
+		}
+	}
 	block := make([]byte, disk.Grain)
 	at := f.Offset + offset/disk.Grain*disk.Grain
 	if err := s.Disk.Space.Read(at, block); err != nil {
@@ -52,4 +58,27 @@ func (h *History) Corrupt(k model.Key, tier int, offset int64) error {
 	}
 	block[offset%disk.Grain] ^= 1
 	return s.DiskError(s.Disk.Space.Write(at, block))
+}
+
+// encodedAt returns the offset of a byte on disk without which a byte of the slot is not what it was, and others are: the first one of its chunk's payload; -1
+// for a byte between regions, which the disk does not have.
+func (s *Store) encodedAt(v *checkpoint.Version, from, offset int64) (at int64, err error) {
+	at = -1
+	v.Encoding.Each(v.Layout.Spans, func(c model.Container) bool {
+		if offset < c.Plain.Offset || offset >= c.Plain.End() {
+			return true
+		}
+		encoded := make([]byte, c.At.Bytes)
+		if err = s.DiskError(s.Disk.Space.Read(from+c.At.Offset, encoded)); err != nil {
+			return false
+		}
+		container, damage := codec.Open(encoded, int(c.Plain.Bytes))
+		if damage != nil {
+			err = damage
+			return false
+		}
+		at = c.At.Offset + int64(container.Payload(int((offset-c.Plain.Offset)/codec.ChunkBytes)))
+		return false
+	})
+	return at, err
 }

@@ -240,6 +240,9 @@ func (c *client) flip(at int64, tier int) {
 
 // Of a region on disk only the leaves that a part touches are read: counted by the store, and seen at the files.
 func TestPartsReadOnlyWhatTheyNeed(t *testing.T) {
+	if *reduced {
+		t.Skip("of encoded regions whole containers are read: TestPartsOfEncodedRegions")
+	}
 	const leaf, leaves = checksum.LeafBytes, 32
 	for name, tc := range map[string]struct {
 		rows, row int64
@@ -371,6 +374,9 @@ func TestPartsFromBelow(t *testing.T) {
 // Of a capture on a device, borrowed or not, only the leaves that a part touches are read from disk. If their hashes are not known, the region is read whole,
 // once.
 func TestPartsOfADeviceReadOnlyWhatTheyNeed(t *testing.T) {
+	if *reduced {
+		t.Skip("of encoded regions whole containers are read: TestPartsOfEncodedRegions")
+	}
 	for name, tc := range map[string]struct{ stays, forgotten bool }{"captured": {}, "borrowed": {stays: true}, "not known": {forgotten: true}} {
 		t.Run(name, func(t *testing.T) {
 			b := newBoard(t, double.Config{Delay: 20 * time.Microsecond})

@@ -3,6 +3,8 @@ package path
 import (
 	"errors"
 
+	"go.uber.org/atomic"
+
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
@@ -30,8 +32,15 @@ func (p *Path) decode() error {
 	if p.o.Room == nil {
 		defer o.Room.Free()
 	}
-	from := func(at int64, room []byte) error { return p.source.Read(at, room, func(int64, int64) {}) }
+	var read atomic.Int64
+	from := func(at int64, room []byte) error {
+		read.Add(int64(len(room)))
+		return p.source.Read(at, room, func(int64, int64) {})
+	}
 	err := regions.Decode(p.version.Layout.Spans, p.version.Encoding, p.spans, from, to, p.arrived, o)
+	if p.x.To < 0 {
+		p.x.Fetched = read.Load()
+	}
 	if damage := new(regions.Damage); errors.As(err, &damage) {
 		return status.Wrap(status.Corrupt, err, "the bytes read are not those that were captured").AtTier(p.c.Tiers[p.x.From]).AtRegion(damage.Region)
 	}
