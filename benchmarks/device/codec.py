@@ -14,13 +14,7 @@ The exit status is 1 if a byte was wrong. Speeds do not change it.
 
 from __future__ import annotations
 
-import datetime
-import importlib.util
-import json
-import os
-import platform
 import statistics
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -32,8 +26,7 @@ import numpy as np
 if not __package__:  # run as a file
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks import ROOT
-from benchmarks.device import containers
+from benchmarks.device import alone, containers
 from benchmarks.device.encoded import ALL_MODES, THREADS, UNTOUCHED, Region, fill
 from benchmarks.device.kernels import Bytes, Driver, Work, timed
 from benchmarks.device.samples import Sample, samples
@@ -130,15 +123,8 @@ def blocks_per_processor(driver: Driver) -> int:
 
 
 def new_report(settings: dict[str, Any]) -> Report:
-    """A report of velocpy.bench, from the checkout: the package itself cannot be imported before it is built."""
-    name = "velocpy_bench_report"
-    spec = importlib.util.spec_from_file_location(name, ROOT / "python" / "velocpy" / "bench" / "report.py")
-    if spec is None or spec.loader is None:
-        raise ImportError("the checkout has no python/velocpy/bench/report.py")
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    report: Report = module.Report("codec", settings)
-    return report
+    """The report of this benchmark."""
+    return alone.new_report("codec", settings)
 
 
 def run(
@@ -154,37 +140,6 @@ def run(
     report.notes += NOTES
     judge(report)
     return report
-
-
-def machine(command: str, commit: str) -> dict[str, Any]:
-    """Facts as velocpy.bench.machine tells them, of a machine that may have neither velocpy nor Go."""
-    cpu = [
-        line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line
-    ]
-    return {
-        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
-        "cpu": cpu[0] if cpu else platform.machine(),
-        "cores": len(os.sched_getaffinity(0)),
-        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
-        "kernel": platform.release(),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "go": "without Go",
-        "commit": commit or head(),
-        "load": [round(x, 2) for x in os.getloadavg()],
-        "command": command,
-    }
-
-
-def head() -> str:
-    """The commit of the checkout, with ``+`` when it has changes; empty if git does not know."""
-    git = ["git", "-C", str(ROOT)]
-    try:
-        commit = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True)
-        dirty = subprocess.run([*git, "status", "--porcelain", "-uno"], capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError):
-        return ""
-    return commit.stdout.strip() + ("+" if dirty.stdout.strip() else "")
 
 
 @click.command()
@@ -204,16 +159,12 @@ def main(fatbin: Path, golden: Path, out: Path | None, quick: bool, rounds: int,
     known = containers.read(golden)
     if not known:
         raise click.UsageError(f"{golden} has no containers: go test writes them, as the head of this file says")
-    facts = machine(" ".join(["python benchmarks/device/codec.py", *sys.argv[1:]]), commit)
+    facts = alone.machine(" ".join(["python benchmarks/device/codec.py", *sys.argv[1:]]), commit)
     sizes = (BLOCK,) if quick else (LARGE, 1 << 30)
     report = run(Driver(fatbin), known, sizes, 3 if quick else rounds, 3 if quick else 40)
     if quick:
         report.only_tried()
-    report.show()
-    if out is not None:
-        text = json.dumps(report.facts(facts), indent=1, ensure_ascii=False)
-        out.write_text(text + "\n", encoding="utf-8")
-    sys.exit(any(not bar.holds for bar in report.bars if not bar.measured))
+    alone.finish(report, facts, out)
 
 
 if __name__ == "__main__":

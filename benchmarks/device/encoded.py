@@ -90,10 +90,10 @@ def payloads_at(chunks: int) -> int:
     return round_up(Tables.end(chunks))
 
 
-def fill(driver: Driver, at: int, value: int, size: int) -> None:
-    """Queues a memset of the device's memory."""
+def fill(driver: Driver, at: int, value: int, size: int, stream: object = None) -> None:
+    """Queues a memset of the device's memory, on the driver's own stream unless another is named."""
     arguments = ctypes.c_uint64(at), ctypes.c_ubyte(value), ctypes.c_size_t(size)
-    driver.call("cuMemsetD8Async", *arguments, driver.stream)
+    driver.call("cuMemsetD8Async", *arguments, driver.stream if stream is None else stream)
 
 
 def place(driver: Driver, data: Bytes, shift: int) -> int:

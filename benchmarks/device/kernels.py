@@ -118,11 +118,14 @@ class Driver:
         addresses = ctypes.c_uint64(to), ctypes.c_uint64(source)
         self.call("cuMemcpyDtoDAsync_v2", *addresses, ctypes.c_size_t(size), self.stream)
 
-    def launch(self, name: str, blocks: int, threads: int, parameter: np.ndarray[Any, Any]) -> None:
-        """Queues a kernel of one struct."""
+    def launch(
+        self, name: str, blocks: int, threads: int, parameter: np.ndarray[Any, Any], stream: object = None
+    ) -> None:
+        """Queues a kernel of one struct, on the driver's own stream unless another is named."""
         values = (ctypes.c_void_p * 1)(parameter.ctypes.data)
         grid, block = (blocks, 1, 1), (threads, 1, 1)
-        self.call("cuLaunchKernel", self.function(name), *grid, *block, 0, self.stream, values, ctypes.c_void_p())
+        on = self.stream if stream is None else stream
+        self.call("cuLaunchKernel", self.function(name), *grid, *block, 0, on, values, ctypes.c_void_p())
 
     def synchronize(self) -> None:
         """Waits for the stream."""

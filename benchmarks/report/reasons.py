@@ -11,6 +11,15 @@ REASONS = {
         "Random bytes, which are only hashed and stored, are encoded at half the rate of a copy. So instructions bound "
         "the kernels, and not the memory; no profile was taken. The bars are meant for an H200, whose memory is faster."
     ),
+    r"dedup: .*GB/s": (
+        "The bars are meant for an H200, whose memory is faster than that of an H100. No scan is faster than a kernel "
+        "that only reads the region; the tables have the rate of that kernel on the same card, and the share that is "
+        "reached."
+    ),
+    r"dedup: .*Full": (
+        "The tables have the time of each chunk length and share by Full's. Where all chunks change, the bitmap and "
+        "the hashes of the checksum are copied too."
+    ),
     r"device: host time of checkpoint|device: checkpoint\(\) in that loop": (
         "The slow calls follow a pause in which the host computes or waits. They find neither their code nor their "
         "data in the caches of the processor. After such a pause a C function that does nothing took 10 to 15 µs, and "

@@ -5,7 +5,10 @@
 //   2 memory: u64 address, u64 n, n bytes -> nothing: sets the memory at the address
 //   3 launch: u32 n, name; u32 blocks, u32 threads; u32 n, parameter -> nothing
 //   4 read:                              -> all bytes of the memory
+//   5 share: u64 address, u64 n; u32 n, path of a file -> nothing: the file's bytes are the memory at the address
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <map>
 #include <string>
@@ -49,7 +52,7 @@ Kernel kernel(void (*entry)(const P&)) {
   };
 }
 
-const std::map<std::string, Kernel> kernels = {
+std::map<std::string, Kernel> kernels = {
     {"velocpy_dedup_scan_32", kernel(velocpy_dedup_scan_32)},
     {"velocpy_dedup_scan_64", kernel(velocpy_dedup_scan_64)},
     {"velocpy_dedup_scan_128", kernel(velocpy_dedup_scan_128)},
@@ -125,16 +128,31 @@ struct {
   size_t bytes = 0;
 } memory;
 
-void remember() {
+// Maps memory at the address, which must be free but for the memory before.
+void map(void* at, size_t bytes, int flags, int file) {
   if (memory.at != nullptr) munmap(memory.at, memory.bytes);
-  auto* at = reinterpret_cast<void*>(number<uint64_t>());
-  memory.bytes = number<uint64_t>();
-  memory.at = mmap(at, memory.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  memory.bytes = bytes;
+  memory.at = mmap(at, bytes, PROT_READ | PROT_WRITE, flags | MAP_FIXED_NOREPLACE, file, 0);
   if (memory.at != at) {
     fprintf(stderr, "no memory at %p\n", at);
     exit(2);
   }
+}
+
+void remember() {
+  auto* at = reinterpret_cast<void*>(number<uint64_t>());
+  map(at, number<uint64_t>(), MAP_PRIVATE | MAP_ANONYMOUS, -1);
   get(memory.at, memory.bytes);
+}
+
+void share() {
+  auto* at = reinterpret_cast<void*>(number<uint64_t>());
+  auto bytes = number<uint64_t>();
+  std::string path(number<uint32_t>(), ' ');
+  get(path.data(), path.size());
+  int file = open(path.c_str(), O_RDWR);
+  map(at, bytes, MAP_SHARED, file);
+  close(file);
 }
 
 void launch() {
@@ -171,6 +189,9 @@ int main() {
         break;
       case 4:
         put(memory.at, memory.bytes);
+        break;
+      case 5:
+        share();
         break;
       default:
         fprintf(stderr, "no command %u\n", command);

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import shutil
 import struct
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from emulated import EmulatedDriver, Fault, compiled
 
 from benchmarks.device import codec, containers
 from benchmarks.device.encoded import ALL_MODES, CHUNK, DECODING, ENCODING, MODES, Kind, Tables, only, payloads_at
 from benchmarks.device.samples import bfloat16, samples
 from benchmarks.report import claims, page
-from build_support.toolchain import find_cxx
 from velocpy.bench.report import Report
-
-PAGE = 4096
 
 
 def test_parameters_have_the_size_of_the_kernels_structs(root: Path) -> None:
@@ -116,84 +112,9 @@ def test_each_bar_belongs_to_a_claim() -> None:
     assert all(claim.holds for claim in judged)
 
 
-Fault = Callable[["EmulatedDriver", str, np.ndarray], None]
-"""Makes a kernel wrong: it is called behind each launch."""
-
-
-class EmulatedDriver:
-    """The driver's calls on host memory. A process runs the kernels; it takes and returns the whole memory."""
-
-    name, stream = "emulated", ctypes.c_void_p()
-    base = 0x3000_0000_0000
-
-    def __init__(self, program: Path, fault: Fault | None = None) -> None:
-        self._process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self._memory = np.zeros(4 << 20, np.uint8)
-        self._used = 0
-        self._fault = fault
-
-    def close(self) -> None:
-        self._process.communicate()
-        assert self._process.returncode == 0
-
-    def allocate(self, size: int) -> int:
-        at = self._used
-        self._used += -(-size // 256) * 256
-        assert self._used <= self._memory.size
-        return self.base + at
-
-    def release(self) -> None:
-        self._used = 0
-
-    def part(self, at: int, size: int) -> np.ndarray:
-        assert 0 <= at - self.base <= self._used - size
-        return self._memory[at - self.base :][:size]
-
-    def upload(self, to: int, data: np.ndarray) -> None:
-        self.part(to, data.size)[:] = data
-
-    def download(self, at: int, size: int) -> np.ndarray:
-        return self.part(at, size).copy()
-
-    def copy(self, to: int, source: int, size: int) -> None:
-        self.part(to, size)[:] = self.part(source, size)
-
-    def call(self, name: str, *arguments: object) -> None:
-        if name == "cuMemsetD8Async":
-            at, value, size, _ = arguments
-            self.part(at.value, size.value)[:] = value.value
-        else:
-            assert name == "cuEventRecord"
-
-    def launch(self, name: str, blocks: int, threads: int, parameter: np.ndarray) -> None:
-        size = -(-self._used // PAGE) * PAGE
-        memory, text = self._memory[:size].tobytes(), name.encode()
-        words = struct.pack("<IQQ", 2, self.base, size) + memory + struct.pack("<II", 3, len(text)) + text
-        words += struct.pack("<III", blocks, threads, parameter.nbytes) + parameter.tobytes() + struct.pack("<I", 4)
-        self._process.stdin.write(words)
-        self._process.stdin.flush()
-        self._memory[:size] = np.frombuffer(self._process.stdout.read(size), np.uint8)
-        if self._fault is not None:
-            self._fault(self, name, parameter)
-
-    def synchronize(self) -> None: ...
-
-    def event(self) -> None: ...
-
-    def milliseconds(self, begin: object, end: object) -> float:
-        return 1.0
-
-    def blocks_per_processor(self, name: str, threads: int) -> int:
-        return 4
-
-
 @pytest.fixture(scope="module")
 def emulated(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    program = tmp_path_factory.mktemp("emulated") / "kernels"
-    source = root / "cuda" / "emulated" / "kernels.cpp"
-    flags = ["-std=c++17", "-O1", "-U_FORTIFY_SOURCE", "-Wno-unknown-pragmas", "-x", "c++"]
-    subprocess.run([find_cxx(), *flags, str(source), "-o", str(program)], check=True)
-    return program
+    return compiled(root / "cuda" / "emulated" / "kernels.cpp", tmp_path_factory.mktemp("emulated") / "kernels")
 
 
 @pytest.fixture(scope="module")
