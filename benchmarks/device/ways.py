@@ -79,8 +79,9 @@ def wrong_list(got: Numbers, want: Numbers) -> int:
 
 def wrong_bitmap(got: Bytes, chosen: Numbers, chunks: int) -> int:
     """How many bytes of a bitmap are not those of the chosen chunks."""
-    flags = np.zeros(chunks, np.bool_)
-    flags[chosen] = True
+    flags = np.full(chunks, chosen.size == chunks, np.bool_)
+    if chosen.size < chunks:
+        flags[chosen] = True
     return int(np.count_nonzero(got[: -(-chunks // 8)] != np.packbits(flags, bitorder="little")))
 
 
