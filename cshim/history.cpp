@@ -476,6 +476,15 @@ void History::retain(int64_t last, int64_t every, bool named, py::sequence keys,
   if (status < 0) raise(error, where());
 }
 
+void History::reduce(const std::string& method) {
+  const Core& table = core();
+  veloc_error error;
+  Nogil nogil;
+  const int32_t status = table.reduce(handle_, method.data(), static_cast<int64_t>(method.size()), &error);
+  nogil.end();
+  if (status < 0) raise(error, where());
+}
+
 int64_t History::size() const {
   int64_t count = 0;
   veloc_error error;

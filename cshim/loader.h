@@ -28,6 +28,7 @@ namespace velocpy {
   X(history)               \
   X(history_clear)         \
   X(retain)                \
+  X(reduce)                \
   X(history_len)           \
   X(keys)                  \
   X(lookup)                \

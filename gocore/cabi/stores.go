@@ -272,6 +272,17 @@ func veloc_retain(history C.uint64_t, rule *C.veloc_const_retention, failure *C.
 	})
 }
 
+//export veloc_reduce
+func veloc_reduce(history C.uint64_t, method *C.veloc_const_char, length C.int64_t, failure *C.veloc_error) C.int32_t {
+	return withHistory(history, failure, func(h *store.History) error {
+		text, err := bytesAt(method, length)
+		if err != nil {
+			return err
+		}
+		return h.Reduce(string(text))
+	})
+}
+
 func retentionOf(rule *C.veloc_retention) (r model.Retention, err error) {
 	if rule.last < 0 || rule.every < 0 || rule.best < 0 {
 		return r, status.New(status.Invalid, "the last %d, every %d-th and the best %d: none can be negative", rule.last, rule.every, rule.best)

@@ -9,6 +9,7 @@ __all__ = [
     "Causes",
     "Cost",
     "HistoryStats",
+    "ReductionStats",
     "Restores",
     "Stats",
     "StreamWaits",
@@ -125,12 +126,35 @@ class Restores(TypedDict):
     prefetch_distance_last: int
 
 
+class ReductionStats(TypedDict):
+    """What reducing the checkpoints of a history did on their way to the disk and back."""
+
+    #: "raw", "codec" or "auto": see `Store.history`.
+    method: str
+    #: Checkpoints that were encoded, and those that went down as they were.
+    encoded: int
+    plain: int
+    #: Bytes of those encoded, before and after; bytes of the others.
+    encoded_from: int
+    encoded_to: int
+    plain_bytes: int
+    #: How long the transfers took that encoded, and for how much of that the disk waited for the encoder.
+    encode_ns: int
+    encoder_ns: int
+    #: Loads and restores of encoded checkpoints from the disk, the bytes of their regions, and how long these took.
+    decoded: int
+    decoded_bytes: int
+    decode_ns: int
+
+
 class HistoryStats(TypedDict):
     """One history."""
 
     checkpoints: int
     hints_queued: int
     restores: Restores
+    #: None: its checkpoints are kept as they are.
+    reduction: ReductionStats | None
 
 
 class Bytes(TypedDict):

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from . import _core, devices, html, knobs, paths, records
 from .budget import device_budgets, new_disk_budget, new_host_budget
 from .checks import require_choice
-from .choices import DeviceBudgets, Picture, Size, TierName
+from .choices import DeviceBudgets, Picture, Reduction, Size, TierName
 from .errors import (
     TIERS,
     BelatedCorruption,
@@ -113,8 +113,53 @@ class Store:
         if records.wanted():
             records.opened(self, "opened", time.perf_counter() - began)
 
-    def history(self, name: str) -> History:
-        """The history of this name, made when it is new. Any text is a name."""
+    def history(self, name: str, *, reduce: Reduction | None = None) -> History:
+        """The history of this name, made when it is new. Any text is a name.
+
+        Parameters
+        ----------
+        reduce
+            How the checkpoints that are written from now on are reduced on their way to the disk. In memory they stay as
+            they are, so neither `History.checkpoint` nor a restore from memory waits for an encoder.
+
+            - ``"raw"``, as a history begins: not at all.
+            - ``"codec"``: they are encoded without loss, region by region, in the modes that a sample of their bytes
+              recommends. What does not become at least 3 % smaller is written as it is.
+            - ``"auto"``: as ``"codec"``, but the times of flushes, and of restores, are compared with those of checkpoints
+              that are written as they are, and the way that takes longer is tried seldom.
+            - None: as before.
+
+            It holds for this store until it is closed, and is stored nowhere: a store that is opened later restores
+            whatever is there. Checkpoints of up to 64 KiB, and those in a store without a disk tier, stay as they are.
+            `stats` tells what it saved (``["histories"][name]["reduction"]``), docs/reduction-format.md how encoded bytes
+            look. The modes are ours; the schedule of Maurya et al., HiPC'23, that accumulates checkpoints, is not in
+            it yet.
+
+        Raises
+        ------
+        InvalidArgument
+            Of a method that there is not.
+        ReadOnlyStore
+            Of a method, if the store is open for reading only.
+
+        Examples
+        --------
+        >>> import numpy as np, velocpy
+        >>> with velocpy.open(host="64MiB", disk="256MiB") as store:
+        ...     run = store.history("forward", reduce="codec")
+        ...     _ = run.checkpoint(0, u=np.zeros(1 << 20)).wait("disk")
+        ...     saved = store.stats()["histories"]["forward"]["reduction"]
+        ...     float(run.restore(0)["u"].sum()), saved["encoded_from"], saved["encoded_to"] < 8192
+        (0.0, 8388608, True)
+        """
+        if reduce is not None:
+            require_choice("reduce", reduce, Reduction)
+        history = self._named(name)
+        if reduce is not None:
+            history._core.reduce(reduce)
+        return history
+
+    def _named(self, name: str) -> History:
         known = self._histories.get(name) if isinstance(name, str) else None
         if known is not None:
             return known
