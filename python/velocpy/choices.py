@@ -72,8 +72,8 @@ Hints = Literal["none", "one", "all"]
 #: Which checkpoints give up their room first.
 Policy = Literal["score", "lru", "fifo"]
 
-#: How the checkpoints of a history are reduced on their way to the disk: not at all; by the codec, if they become smaller;
-#: or the same, unless it takes longer than writing and reading them as they are.
+#: How the checkpoints of a history are reduced on their way to the disk: not at all; by the codec, if they become
+#: smaller; or the same, unless it takes longer than writing and reading them as they are.
 Reduction = Literal["raw", "codec", "auto"]
 
 #: Which numbers of a meta are the best: the smallest, as of a loss, or the largest, as of an accuracy.

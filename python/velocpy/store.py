@@ -119,21 +119,20 @@ class Store:
         Parameters
         ----------
         reduce
-            How the checkpoints that are written from now on are reduced on their way to the disk. In memory they stay as
-            they are, so neither `History.checkpoint` nor a restore from memory waits for an encoder.
+            How the checkpoints that are written from now on are reduced on their way to the disk. In memory they stay
+            as they are: neither `History.checkpoint` nor a restore from memory waits for an encoder.
 
             - ``"raw"``, as a history begins: not at all.
             - ``"codec"``: they are encoded without loss, region by region, in the modes that a sample of their bytes
               recommends. What does not become at least 3 % smaller is written as it is.
-            - ``"auto"``: as ``"codec"``, but the times of flushes, and of restores, are compared with those of checkpoints
-              that are written as they are, and the way that takes longer is tried seldom.
+            - ``"auto"``: as ``"codec"``, but the times of flushes and loads are compared with those of checkpoints that
+              are written as they are, and the way that takes longer is tried seldom.
             - None: as before.
 
             It holds for this store until it is closed, and is stored nowhere: a store that is opened later restores
-            whatever is there. Checkpoints of up to 64 KiB, and those in a store without a disk tier, stay as they are.
-            `stats` tells what it saved (``["histories"][name]["reduction"]``), docs/reduction-format.md how encoded bytes
-            look. The modes are ours; the schedule of Maurya et al., HiPC'23, that accumulates checkpoints, is not in
-            it yet.
+            whatever is there. Checkpoints of up to 64 KiB, and those of a store without a disk tier, stay as they are.
+            `stats` tells what it saved (``["histories"][name]["reduction"]``), docs/reduction-format.md how encoded
+            bytes look.
 
         Raises
         ------
