@@ -148,7 +148,7 @@ class Store:
         ...     run = store.history("forward", reduce="codec")
         ...     _ = run.checkpoint(0, u=np.zeros(1 << 20)).wait("disk")
         ...     saved = store.stats()["histories"]["forward"]["reduction"]
-        ...     float(run.restore(0)["u"].sum()), saved["encoded_from"], saved["encoded_to"] < 8192
+        ...     float(run.restore(0)["u"].sum()), saved["encoded_from"], saved["encoded_to"] < 65536
         (0.0, 8388608, True)
         """
         if reduce is not None:
