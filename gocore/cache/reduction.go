@@ -12,6 +12,14 @@ type Reduction struct {
 	Figures figures.Reduction
 }
 
+// ExpectEncoded predicts how many bytes a checkpoint will have in a tier where it is encoded. The lock is held.
+func (c *Cache) ExpectEncoded(r *engine.Record, _ int) int64 {
+	if known := c.Reductions[r.Hist.Name]; known != nil {
+		return known.Planner.Expect(r.Version.Layout.ID, r.Size)
+	}
+	return r.Size
+}
+
 // EncodedFrom is the smallest room of a checkpoint that is encoded. Smaller ones go to the disk together, and each would save less than a block of it.
 const EncodedFrom = 64<<10 + 1
 

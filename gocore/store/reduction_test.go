@@ -332,3 +332,47 @@ func TestTheMethodIsNotStored(t *testing.T) {
 	c.mustGet(1, smooth(1<<20, 1), operation.RestoreArgs{})
 	c.mustGet(2, smooth(1<<20, 1), operation.RestoreArgs{})
 }
+
+// Flushes beside each other get the room that is predicted for them, so that a disk holds what its ratio promises; one that needs more is repeated.
+func TestRoomOnDiskIsPredicted(t *testing.T) {
+	const size, count = 1 << 20, 24
+	for _, durable := range []bool{false, true} {
+		t.Run(map[bool]string{false: "scratch", true: "durable"}[durable], func(t *testing.T) {
+			cfg := cached(8<<20, 16<<20, vfs.NewMem(512<<20))
+			if durable {
+				cfg = stored(8<<20, 16<<20, vfs.NewMem(512<<20))
+			}
+			cfg.Flush = "eager"
+			s := open(t, cfg)
+			c := reducing(t, s, "codec")
+			want := func(k int64) []byte {
+				if k%7 == 6 { // larger than those before
+					return random(size, uint64(k))
+				}
+				return few(size, uint64(k))
+			}
+			for k := range int64(count) {
+				out, err := c.write(&operation.CheckpointArgs{
+					Key: model.NumberKey(k), Regions: []model.Region{region(want(k), 0)}, Layout: []byte("few"), Slot: size, FD: c.fd, Tier: status.TierNone,
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if k%6 == 5 {
+					if err := c.wait(out.Ticket, status.TierDisk); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if err := c.wait(0, status.TierDisk); err != nil {
+				t.Fatal(err)
+			}
+			if f := c.reducedTo(); f.plain != 0 && !*reduced && f.plain != count/7 {
+				t.Errorf("%+v", f)
+			}
+			for k := int64(count) - 1; k >= 0; k-- {
+				c.mustGet(k, want(k), operation.RestoreArgs{Last: true})
+			}
+		})
+	}
+}

@@ -40,12 +40,8 @@ func (c *costs) observe(d direction, w Way, plain, ns int64) {
 
 // next is the way of the next checkpoint: the better one, or the other one to learn whether that has changed.
 func (c *costs) next() Way {
-	first := &c.each[down]
-	switch {
-	case first[Encoded] == 0:
-		return Encoded
-	case first[Plain] == 0:
-		return Plain
+	if w, ok := c.untried(); ok {
+		return w
 	}
 	better := c.better()
 	if c.other++; c.other > max(c.wait, firstWait) {
@@ -53,6 +49,25 @@ func (c *costs) next() Way {
 		return ways - 1 - better
 	}
 	return better
+}
+
+// likely is the way that the next checkpoint goes, but for trials.
+func (c *costs) likely() Way {
+	if w, ok := c.untried(); ok {
+		return w
+	}
+	return c.better()
+}
+
+// untried is a way on which nothing was observed yet.
+func (c *costs) untried() (w Way, ok bool) {
+	switch first := &c.each[down]; {
+	case first[Encoded] == 0:
+		return Encoded, true
+	case first[Plain] == 0:
+		return Plain, true
+	}
+	return 0, false
 }
 
 // better is the way that costs less in all. Encoding also saves room, so it may cost a little more. Loads count once both ways have been loaded.

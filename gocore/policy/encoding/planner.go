@@ -41,6 +41,7 @@ type known struct {
 	choices []regions.Choice // nil: no sample was taken yet
 	age     int              // checkpoints that were planned since the last sample
 	pays    bool             // the sample became smaller by more than leastGain
+	part    float64          // of its plain bytes that a checkpoint becomes, lately the most; 0: none was encoded yet
 }
 
 // mostLayouts bounds the memory. With more, everything is learnt again.
@@ -81,12 +82,43 @@ func (p *Planner) Next(layout uint64) Plan {
 
 // Sampled tells what a sample said, of a layout whose plan asked for it, and returns the plan that follows.
 func (p *Planner) Sampled(layout uint64, c []regions.Choice, plain, encoded int64) Plan {
-	if len(p.layouts) >= mostLayouts {
+	if len(p.layouts) >= mostLayouts && p.layouts[layout] == nil {
 		clear(p.layouts)
 	}
-	p.layouts[layout] = &known{choices: c, pays: float64(encoded) < leastGain*float64(plain)}
+	k := p.layouts[layout]
+	if k == nil {
+		k = &known{}
+		p.layouts[layout] = k
+	}
+	k.choices, k.age, k.pays = c, 0, float64(encoded) < leastGain*float64(plain)
 	return p.Next(layout)
 }
+
+// Became tells how many bytes a checkpoint of a layout became that was encoded.
+func (p *Planner) Became(layout uint64, plain, encoded int64) {
+	k := p.layouts[layout]
+	if k == nil || plain <= 0 {
+		return
+	}
+	const weight = 0.1
+	x := float64(encoded) / float64(plain)
+	k.part = max(x, k.part+weight*(x-k.part))
+}
+
+// Expect predicts how much room a checkpoint needs on disk that takes so much in memory. One that needs more is written again, so it is predicted generously.
+func (p *Planner) Expect(layout uint64, room int64) int64 {
+	k := p.layouts[layout]
+	if k == nil || !k.pays || k.part == 0 || p.method == Auto && p.costs.likely() == Plain {
+		return room
+	}
+	return min(room, int64(generous*k.part*float64(room))+least)
+}
+
+// A prediction is so many times what is expected, and so many bytes more.
+const (
+	generous = 1.05
+	least    = 4096
+)
 
 // leastGain is the part of its plain bytes that a sample must not exceed. Encoding what gains less costs more time than it saves room.
 const leastGain = 0.97

@@ -151,3 +151,46 @@ func TestChoices(t *testing.T) {
 		}
 	}
 }
+
+// Room is predicted from what checkpoints became lately, generously, and never more than the checkpoint takes in memory. What goes plain needs all of it.
+func TestPredictedRoom(t *testing.T) {
+	const room = 1 << 20
+	p := New(Codec)
+	if n := p.Expect(1, room); n != room {
+		t.Errorf("%d bytes of a layout that is not known", n)
+	}
+	p.Sampled(1, choices, 1000, 500)
+	if n := p.Expect(1, room); n != room {
+		t.Errorf("%d bytes before any was encoded", n)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		p := New(Codec)
+		p.Sampled(1, choices, 1000, 500)
+		last := 0.0
+		for range rapid.IntRange(1, 20).Draw(t, "checkpoints") {
+			last = rapid.Float64Range(0.01, 1).Draw(t, "part")
+			p.Became(1, room, int64(last*room))
+		}
+		if n := p.Expect(1, room); n > room || n < min(room, int64(last*room)) {
+			t.Fatalf("%d bytes are expected after one that became %g", n, last*room)
+		}
+	})
+	for range 100 {
+		p.Became(1, room, room/10)
+	}
+	if n := p.Expect(1, room); n < room/10 || n > room/8 {
+		t.Errorf("%d bytes are expected where all became %d", n, room/10)
+	}
+	p.Sampled(1, choices, 1000, 990)
+	if n := p.Expect(1, room); n != room {
+		t.Errorf("%d bytes of a layout that does not pay", n)
+	}
+	a := New(Auto)
+	a.Sampled(1, choices, 1000, 500)
+	a.Became(1, room, room/2)
+	a.Flushed(Encoded, room, 1000)
+	a.Flushed(Plain, room, 100)
+	if n := a.Expect(1, room); n != room {
+		t.Errorf("%d bytes where the plain way is the better one", n)
+	}
+}

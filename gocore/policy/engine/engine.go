@@ -67,7 +67,10 @@ type Config struct {
 	// Forget tells that a record is gone and no tier holds bytes of it any more; may be nil.
 	Forget func(*Record)
 	// Room tells that a record has been given room in tier t, or has given it back; may be nil. It must not call the engine.
-	Room    func(t int, off, n int64, taken bool)
+	Room func(t int, off, n int64, taken bool)
+	// Expect predicts how many bytes the form of a record in tier t will have, when a flush asks for room for it: otherwise it gets that of the bound, and
+	// leaves a gap behind what it needs. It must not call the engine; nil: no prediction.
+	Expect  func(r *Record, t int) int64
 	Catalog Catalog     // of the durable tiers; nil: none
 	Trace   func(Event) // every event, called while the caller holds its lock; nil: none
 }

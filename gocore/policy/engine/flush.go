@@ -152,6 +152,7 @@ func (e *Engine) nextFlush(now int64, l *link) *Transfer {
 
 // roomBelow makes room for a flush. It answers waits instead of stuck while the caller's releases or verifications may still free room.
 func (e *Engine) roomBelow(now int64, l *link, o *Object) verdict {
+	e.predict(o, l.lower)
 	v := e.room(now, l.lower, o)
 	if v == stuck && (e.expectsReleases(l.lower) || e.tiers[l.lower].verifying > 0) {
 		return waits

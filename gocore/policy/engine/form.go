@@ -51,7 +51,9 @@ const (
 // shaped is a shape of which some sizes have become known.
 type shaped struct {
 	Shape
-	known uint8 // bit t: the size in tier t is exact
+	known     uint8           // bit t: the size in tier t is exact
+	predicted uint8           // bit t: it was predicted, or is not to be
+	bounds    [MaxTiers]int64 // the sizes before that
 }
 
 // caller stands for the memory of a caller, where all bytes are raw.
@@ -93,7 +95,40 @@ func (o *Object) reform(s *Shape) {
 			own.known |= 1 << t
 		}
 	}
+	own.bounds = own.Sizes
 	o.extra().shape = own
+}
+
+// predict lowers the bound for o in tier t to what is expected, before a flush asks for room there. Enlarge raises it again.
+func (e *Engine) predict(o *Object, t int) {
+	s := o.shape()
+	if e.cfg.Expect == nil || s == nil || s.Forms[t] == Raw || (s.known|s.predicted)&(1<<t) != 0 {
+		return
+	}
+	s.predicted |= 1 << t
+	for u, id := range o.copies {
+		if s.Forms[u] == s.Forms[t] && id != fragment.None {
+			return // it is being written
+		}
+	}
+	n := max(1, e.cfg.Expect(o.home, t))
+	for u := range s.Forms {
+		if s.Forms[u] == s.Forms[t] {
+			s.Sizes[u] = min(s.Sizes[u], n)
+		}
+	}
+}
+
+// Enlarge takes the place of Done for a flush whose encoder came to more bytes than were predicted. The flush is repeated with the room of the bound.
+func (e *Engine) Enlarge(now int64, x *Transfer) {
+	s := x.Obj.shape()
+	for u := range s.Forms {
+		if s.Forms[u] == s.Forms[x.To] && s.known&(1<<u) == 0 {
+			s.Sizes[u] = s.bounds[u]
+			s.predicted |= 1 << u
+		}
+	}
+	e.Redo(now, x)
 }
 
 // settle records that the form of tier t has exactly n bytes there, and gives back the rest of the room that was reserved for it. n is 0 if all of the

@@ -50,3 +50,39 @@ func TestEncodersCostTime(t *testing.T) {
 	near("bytes/s of the link", e.Use(0).WriteRate, float64(size)*1e9/float64(way))
 	near("bytes/s that leave the host", l.drain(e), float64(size)*1e9/float64(stage+way/2))
 }
+
+// A flush gets the room that is predicted, and, if the encoder comes to more, that of the bound. A prediction is made once.
+func TestRoomIsPredicted(t *testing.T) {
+	asked := 0
+	e := New(Config{Flush: Eager, Tiers: []TierConfig{{Name: "host", Capacity: 1000}, {Name: "disk", Capacity: 1000, Remote: true}},
+		Expect: func(r *Record, tier int) int64 {
+			if asked++; tier != 1 {
+				t.Errorf("a prediction for tier %d", tier)
+			}
+			return 40
+		}})
+	shape := &Shape{Forms: [MaxTiers]Form{Raw, Encoded}, Sizes: [MaxTiers]int64{0, 100}}
+	next := func(k int64) *Transfer {
+		c, err := e.BeginCapture(0, e.History("h"), model.NumberKey(k), 100, 1, nil, CaptureOptions{Shape: shape})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.EndCapture(0, c, true)
+		x := e.Next(0, anyDown)
+		if x == nil || x.Writes() != 40 || e.Use(1).Used != k*30+40 {
+			t.Fatalf("%+v, %d in use", x, e.Use(1).Used)
+		}
+		return x
+	}
+	x := next(0)
+	x.Wrote(30)
+	e.Done(0, x, nil)
+	e.Enlarge(0, next(1))
+	if x = e.Next(0, anyDown); x == nil || x.Writes() != 100 {
+		t.Fatalf("%+v", x)
+	}
+	x.Wrote(90)
+	if e.Done(0, x, nil); e.Use(1).Used != 30+90 || asked != 2 {
+		t.Errorf("%d bytes in use, %d predictions", e.Use(1).Used, asked)
+	}
+}

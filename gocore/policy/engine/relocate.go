@@ -30,7 +30,7 @@ func (e *Engine) Recode(now int64, o *Object, t int, form Form, bytes int64) boo
 		for u := range s.Sizes {
 			s.Sizes[u] = o.home.Size
 		}
-		s.known = 1<<MaxTiers - 1
+		s.known, s.bounds = 1<<MaxTiers-1, s.Sizes
 	}
 	s.recode(t, form, bytes, o.home.Size)
 	kind := Encode
@@ -47,6 +47,7 @@ func (s *shaped) recode(t int, form Form, bytes, raw int64) {
 	if form == Raw {
 		s.Sizes[t], s.known = raw, s.known|bit
 	}
+	s.bounds[t] = s.Sizes[t]
 	for u := range s.Forms {
 		if u != t && s.Forms[u] == form {
 			s.Sizes[t] = s.Sizes[u]
@@ -151,7 +152,7 @@ func (e *Engine) exchange(o, s *Object, t int) {
 	kept := *made
 	if s.more.shape = old; old != nil {
 		kept = *old // other tiers may have learnt their sizes meanwhile
-		kept.Forms[t], kept.Sizes[t] = made.Forms[t], made.Sizes[t]
+		kept.Forms[t], kept.Sizes[t], kept.bounds[t] = made.Forms[t], made.Sizes[t], made.bounds[t]
 		kept.known = kept.known&^(1<<t) | made.known&(1<<t)
 	}
 	for u := range kept.Forms { // what is placed there learns its size when it is complete

@@ -98,6 +98,9 @@ func (w *world) start() {
 	cfg, t := w.cfg, w.t
 	cfg.Forget = func(r *Record) { w.forgotten[r]++ }
 	cfg.Trace = w.traced
+	if rapid.Bool().Draw(t, "predicts") {
+		cfg.Expect = func(*Record, int) int64 { return rapid.Int64Range(0, 10).Draw(w.t, "expected") }
+	}
 	if w.cat != nil {
 		cfg.Catalog = w.cat
 	}
@@ -621,6 +624,11 @@ func (w *world) done(i int, err error) {
 	if x.Early && err != nil {
 		w.spoil(x)
 	}
+	if err == nil && w.outgrows(x) {
+		w.write(x.To, x.ToOff, x.Obj, -1)
+		w.e.Enlarge(w.now, x)
+		return
+	}
 	if err == nil && x.Early {
 		w.read("queued", x.To, x.ToOff, x.Obj)
 	} else if err == nil {
@@ -662,6 +670,15 @@ func (w *world) done(i int, err error) {
 	case x.Kind == Spill && !x.Rec.gone && !x.Capture.early:
 		w.truth[w.index(x.Rec.Hist)][x.Rec.Key] = x.Rec
 	}
+}
+
+// outgrows draws whether an encoder comes to more bytes than were predicted.
+func (w *world) outgrows(x *Transfer) bool {
+	if x.Kind != Flush || x.Stage != Encoding || w.cat != nil && w.cat.committed[x] || w.encoded[inForm{x.Obj.home, x.Obj.Form(x.To)}] != 0 {
+		return false
+	}
+	s := x.Obj.shape()
+	return s.known&(1<<x.To) == 0 && s.Sizes[x.To] < s.bounds[x.To] && rapid.Bool().Draw(w.t, "outgrows")
 }
 
 // staged checks what a transfer does to the bytes, and draws how many it writes.

@@ -37,6 +37,9 @@ const partBytes = 1 << 20
 // mostGoroutines bounds how many goroutines encode or decode one checkpoint.
 const mostGoroutines = 4
 
+// ErrRoom: the object has not the room that the bytes need. It got what was predicted, and nothing of it was committed.
+var ErrRoom = errors.New("the encoded bytes need more room than was predicted")
+
 // runStaged is run for transfers with and without a stage. If encoding does not pay after all, the plain bytes move.
 func (p *Path) runStaged() error {
 	if p.x.Stage == engine.Verbatim {
@@ -46,7 +49,14 @@ func (p *Path) runStaged() error {
 	if p.x.Stage == engine.Encoding && p.o.Planner != nil {
 		p.plan = p.planned()
 	}
+	predicted := p.x.Stage == engine.Encoding && p.x.Writes() < p.version.Layout.End()
+	if predicted && p.plan.Way == encoding.Plain {
+		return p.end(ErrRoom)
+	}
 	err := p.run()
+	if predicted && errors.Is(err, regions.ErrLarge) {
+		return ErrRoom
+	}
 	if errors.Is(err, regions.ErrLarge) {
 		if err = p.reopen(); err == nil {
 			err = p.run()

@@ -1,6 +1,8 @@
 package workers
 
 import (
+	"errors"
+
 	"velocpy/gocore/base/safego"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/transfer/borrow"
@@ -80,6 +82,11 @@ func (s *Workers) done(w *worker, all []*engine.Transfer, results []*path.Result
 	engine.Together(now, all)
 	for i, x := range all {
 		s.takeResult(x, results[i])
+		if errors.Is(results[i].Err, path.ErrRoom) {
+			s.Engine.Enlarge(now, x)
+			s.Disk.Ended(x, nil)
+			continue
+		}
 		if s.Disk != nil && s.Disk.Commits(x, results[i].Err) {
 			s.Disk.Commit(x, results[i].Leaves)
 			continue

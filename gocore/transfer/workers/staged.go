@@ -81,6 +81,7 @@ func countEncoded(r *cache.Reduction, x *engine.Transfer, did *path.Staged) {
 	if x.Kind == engine.Spill { // no sample was taken, so the checkpoint itself stands for one
 		r.Planner.Sampled(x.Rec.Version.Layout.ID, did.Choices, did.Plain, did.Encoding.Bytes())
 	}
+	r.Planner.Became(x.Rec.Version.Layout.ID, did.Plain, did.Encoding.Bytes())
 	f.Encoded++
 	f.EncodedFrom += did.Plain
 	f.EncodedTo += did.Encoding.Bytes()
