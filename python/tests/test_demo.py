@@ -24,7 +24,7 @@ from velocpy.demo.card import Card, number_of
 from velocpy.demo.earth import LENS, layered_earth, lens
 from velocpy.demo.migration import InHistory, InMemory, InPointers, Migration, blank_image
 from velocpy.demo.picture import draw_image, reflectivity
-from velocpy.demo.report import links, tables
+from velocpy.demo.report import links, reduction, tables
 from velocpy.demo.run import Outcome, run
 from velocpy.demo.settings import Settings, shape_of
 from velocpy.demo.survey import survey_over
@@ -570,3 +570,15 @@ def test_image_picture_shows_the_image(outcome: Outcome, tmp_path: Path) -> None
     blank = pixels(draw_image(outcome.survey, 0 * shown.cross, shown.light, "title"), tmp_path / "b.png")
     assert picture.shape == blank.shape
     assert (picture != blank).any(axis=-1).mean() > 0.03
+
+
+def test_reduced_wavefields_give_the_same_image() -> None:
+    """Encoded on their way to the disk, and decoded on the way back: the image is the same, and less was written."""
+    settings = Settings(size=(160, 168), steps=120, shots=2, reduce="codec")
+    outcome = run(settings)
+    assert outcome.proven
+    saved = reduction(outcome)
+    assert saved is not None
+    assert saved["encoded"] > 0
+    assert saved["encoded_from"] > 1.2 * saved["encoded_to"] > 0
+    assert reduction(run(replace(settings, reduce=None))) is None

@@ -12,11 +12,12 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
 from velocpy._version import __version__
+from velocpy.choices import Reduction
 from velocpy.extra import MissingLibrary
 
 from .exits import Exit, code_of
@@ -131,7 +132,12 @@ def bench(arguments: tuple[str, ...]) -> None:
 
 
 @main.command(
-    epilog=examples("velocpy demo", "velocpy demo --dim 3 --json", "velocpy demo --device cuda --backend torch")
+    epilog=examples(
+        "velocpy demo",
+        "velocpy demo --reduce codec",
+        "velocpy demo --dim 3 --json",
+        "velocpy demo --device cuda --backend torch",
+    )
 )
 @click.option("--dim", type=click.Choice(["2", "3"]), default="2", show_default=True, help="Dimensions of the earth.")
 @click.option(
@@ -157,6 +163,11 @@ def bench(arguments: tuple[str, ...]) -> None:
     help="Budget of the CUDA device's memory, likewise.  [default: 0.125]",
 )
 @click.option("--pointers", is_flag=True, help="Give velocpy raw device pointers and a stream instead of arrays.")
+@click.option(
+    "--reduce",
+    type=click.Choice(get_args(Reduction)),
+    help="Encode the wavefields on their way to the disk, without loss, and tell what that saved.",
+)
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),

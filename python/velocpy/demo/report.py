@@ -36,6 +36,7 @@ def facts(outcome: Outcome, pictures: dict[str, str]) -> dict[str, Any]:
         "prefetch_distance": restores["prefetch_distance_mean"],
         "hit_rate": restores["hits"] / max(restores["count"], 1),
         "links": links(outcome),
+        "reduction": reduction(outcome),
         "stats": outcome.stats,
         "pictures": pictures,
     }
@@ -64,6 +65,21 @@ def links(outcome: Outcome) -> dict[str, dict[str, float]]:
     }
 
 
+def reduction(outcome: Outcome) -> dict[str, float] | None:
+    """What reducing the wavefields did, over all shots: in bytes and seconds; None where they are not reduced."""
+    if outcome.settings.reduce is None:
+        return None
+    shots = [found for history in outcome.stats["histories"].values() if (found := history["reduction"])]
+    return {
+        "encoded": sum(shot["encoded"] for shot in shots),
+        "plain": sum(shot["plain"] for shot in shots),
+        "encoded_from": sum(shot["encoded_from"] for shot in shots),
+        "encoded_to": sum(shot["encoded_to"] for shot in shots),
+        "encode_seconds": sum(shot["encode_ns"] for shot in shots) / 1e9,
+        "decode_seconds": sum(shot["decode_ns"] for shot in shots) / 1e9,
+    }
+
+
 def memory(budgets: dict[str, int]) -> str:
     """The budgets above the disk, in words."""
     host = sized(budgets["host"])
@@ -79,7 +95,9 @@ def _tiers_of(outcome: Outcome) -> dict[str, TierStats]:
 
 def tables(outcome: Outcome) -> list[Table]:
     """The tables for people: the two runs side by side, what the tiers did, and what moved between them."""
-    return [_runs(outcome), _tiers(outcome), _links(outcome)]
+    all_tables = [_runs(outcome), _tiers(outcome), _links(outcome)]
+    saved = reduction(outcome)
+    return all_tables if saved is None else [*all_tables, _reduction(outcome, saved)]
 
 
 def _runs(outcome: Outcome) -> Table:
@@ -134,6 +152,18 @@ def _links(outcome: Outcome) -> Table:
     for name, link in links(outcome).items():
         rates = (rated(link[rate]) if link[rate] else "" for rate in ("down_bytes_per_s", "up_bytes_per_s"))
         table.add_row(name, sized(link["down"]), sized(link["up"]), *rates)
+    return table
+
+
+def _reduction(outcome: Outcome, saved: dict[str, float]) -> Table:
+    table = _table(f"wavefields reduced by {outcome.settings.reduce} on their way to the disk", ("", "all shots"))
+    encoded, before, after = (saved[name] for name in ("encoded", "encoded_from", "encoded_to"))
+    table.add_row("encoded, and left as they were", f"{encoded:.0f}, {saved['plain']:.0f}")
+    if encoded:
+        table.add_row("bytes before, and after", f"{sized(int(before))}, {sized(int(after))}")
+        table.add_row("ratio, and saved", f"{before / after:.2f}, {sized(int(before - after))}")
+        table.add_row("time of these flushes", f"{saved['encode_seconds']:.2f} s")
+        table.add_row("time of loads that decoded", f"{saved['decode_seconds']:.2f} s")
     return table
 
 

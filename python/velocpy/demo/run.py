@@ -114,7 +114,7 @@ def run(settings: Settings, stage: Stage = unwatched) -> Outcome:
     ):
         image = blank_image(backend, survey)
         for shot in shots:
-            keeper = _keeper(backend, survey, store.history(f"shot {shot + 1}"), stream)
+            keeper = _keeper(backend, survey, store.history(f"shot {shot + 1}", reduce=settings.reduce), stream)
             migration.migrate(shot, keeper, image, tick)
         stats, events = store.stats(), store.timeline()
 

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from velocpy.choices import Reduction
+
 from .earth import layered_earth
 from .survey import Survey, survey_over
 
@@ -41,6 +43,8 @@ class Settings:
     device_fraction: float | None = None
     #: Whether fields on a device are given as addresses and a stream, not as arrays.
     pointers: bool = False
+    #: How the wavefields are reduced on their way to the disk: see `velocpy.Store.history`. None: not at all.
+    reduce: Reduction | None = None
     #: Folder for the disk tier; None: the system's for temporary files.
     path: Path | None = None
 
