@@ -5,6 +5,8 @@
 // payload as well, so that a malformed one cannot cause reads elsewhere.
 #pragma once
 
+#include <type_traits>
+
 #include "codec_chunk.cuh"
 #include "codec_diff.cuh"
 #include "codec_exponent.cuh"
@@ -19,8 +21,8 @@ namespace velocpy {
 constexpr uint32_t kChunkVectors = kChunkBytes / 16;
 constexpr uint32_t kNever = ~0u;  // a size that no chunk has
 
-// Which warp does what alone.
-constexpr uint32_t kPlacingWarp = 0, kCodesWarp = 2, kStepWarp = 3, kHashWarp = 7;  // two each for kPlacingWarp and kStepWarp
+// Which warp does what alone. Without a reference the warps of kStep and of the reference's hash look for codes too.
+constexpr uint32_t kPlacingWarp = 0, kStepWarp = 2, kCodesWarp = 4, kReferenceWarp = 6, kHashWarp = 7;  // each up to the next one
 
 // The shared memory of a block that encodes.
 template <class K, bool R>
@@ -28,11 +30,13 @@ struct EncodeRoom {
   Vector payload[kChunkVectors + 1];
   Vector planes[R ? kChunkVectors : 1];
   Sums sums;
+  std::conditional_t<R, Sums, uint64_t> reference_sums;
   Vector last[R ? 2 : 1][kCodecWarps];  // the last vector of each warp: of the chunk, of the reference
   Blocks diff[2];                       // by order
   Blocks step[R ? 2 : 1];
   uint64_t first;  // the first 8 bytes
-  Codes codes;
+  uint64_t reference_hash;
+  Ranges ranges;
   uint32_t sizes[kModes], second[2];  // second: of order 2, for kDiff and kStep
   uint32_t plane_counts[kCodecWarps], escape_counts[kCodecWarps];
   uint64_t before;  // bytes of payloads of the chunks before
@@ -70,6 +74,7 @@ struct Encoder {
     if (R) load_share<K>(reference, chunk.reference, chunk.words, room.payload);
     if (allows(kExp))
       for (uint32_t i = thread_index(); i < 1u << K::kExponent; i += kCodecThreads) exponent_counts(room)[i] = 0;
+    if (thread_index() < kMostCodeBits) room.ranges[thread_index()] = 0;
     if (lane_index() == 31) {
       room.last[0][warp_index()] = x.pass[kPasses - 1];
       if (R) room.last[R ? 1 : 0][warp_index()] = reference.pass[kPasses - 1];
@@ -95,6 +100,9 @@ struct Encoder {
   // Fills in the sizes of the allowed modes. Has barriers.
   VELOCPY_DEVICE void measure(const Encoding& p, uint64_t chunks) {
     sum_chunk(x, chunk.bytes == kChunkBytes, room.sums);
+    if constexpr (R) {
+      if (allows(kXrz) || allows(kStep)) sum_chunk(reference, chunk.bytes == kChunkBytes, room.reference_sums);
+    }
     if constexpr (K::kExponent != 0) {
       if (allows(kExp)) count_exponents<K>(x, chunk.words, exponent_counts(room));
     }
@@ -121,12 +129,13 @@ struct Encoder {
       if (lane_index() == 0) (warp == kPlacingWarp ? room.sizes[kDiff] : room.second[0]) = n;
     }
     if constexpr (K::kExponent != 0) {
-      if (warp == kCodesWarp && allows(kExp)) {
-        Codes c = choose_codes<K>(exponent_counts(room), chunk.words);
-        if (lane_index() == 0) {
-          room.codes = c;
-          room.sizes[kExp] = exp_bytes<K>(c, (chunk.words + 31) / 32) + tail;
-        }
+      constexpr uint32_t kFrom = R ? kCodesWarp : kStepWarp, kTo = R ? kReferenceWarp : kHashWarp;
+      if (kFrom <= warp && warp < kTo && allows(kExp)) find_ranges<K>(room.ranges, exponent_counts(room), warp - kFrom, kTo - kFrom);
+    }
+    if constexpr (R) {
+      if (warp == kReferenceWarp && (allows(kXrz) || allows(kStep))) {
+        uint64_t hash = hash_chunk(room.reference_sums, chunk.reference, chunk.bytes);
+        if (lane_index() == 0) room.reference_hash = hash;
       }
     }
     if (R && allows(kStep) && (warp == kStepWarp || warp == kStepWarp + 1)) {
@@ -139,14 +148,21 @@ struct Encoder {
   }
 
   // Returns the mode with the smallest payload, of equal ones the first, and its size.
-  VELOCPY_DEVICE uint32_t choose(uint32_t& size, Forms& forms) const {
+  VELOCPY_DEVICE uint32_t choose(uint32_t& size, Forms& forms, Codes& codes) const {
     if (R && allows(kXrz)) forms = choose_forms<K>(room.plane_counts, chunk.words);
+    uint32_t exp = kNever;
+    if constexpr (K::kExponent != 0) {
+      if (allows(kExp)) {
+        codes = choose_codes<K>(room.ranges, chunk.words);
+        exp = exp_bytes<K>(codes, (chunk.words + 31) / 32) + tail;
+      }
+    }
     uint32_t best = kRaw;
     size = chunk.bytes;
 #pragma unroll
     for (uint32_t mode = kConst; mode < kModes; mode++) {
       if (!allows(mode)) continue;
-      uint32_t n = R && mode == kXrz ? kReferenceHead + forms.bytes + tail : room.sizes[mode];
+      uint32_t n = R && mode == kXrz ? kReferenceHead + forms.bytes + tail : mode == kExp ? exp : room.sizes[mode];
       if (mode == kDiff || mode == kStep) n = smaller(n, room.second[mode == kStep]);
       if (n >= size) continue;
       size = n;
@@ -155,11 +171,12 @@ struct Encoder {
     return best;
   }
 
-  // Stages a payload. Has barriers, but none at the end.
-  VELOCPY_DEVICE void write(uint32_t mode, uint32_t size, const Forms& forms) {
+  // Stages a payload. Has barriers, but none at the end. That of a whole chunk in kRaw is not staged: see run.
+  VELOCPY_DEVICE void write(uint32_t mode, uint32_t size, const Forms& forms, const Codes& codes) {
     auto* payload = reinterpret_cast<uint8_t*>(room.payload);
     if (thread_index() < round_up(size, 16) - size) payload[size + thread_index()] = 0;
     if (mode == kRaw) {
+      if (chunk.bytes == kChunkBytes) return;
 #pragma unroll
       for (uint32_t pass = 0; pass < kPasses; pass++) store(&room.payload[vector_index(pass)], x.pass[pass]);
       if (tail != 0) sync_block();
@@ -169,28 +186,18 @@ struct Encoder {
     if (mode == kConst && thread_index() < S) payload[thread_index()] = static_cast<uint8_t>(room.first >> 8 * thread_index());
     uint32_t order = (mode == kDiff || mode == kStep) && room.second[mode == kStep] < room.sizes[mode] ? 2 : 1;
     if constexpr (K::kExponent != 0) {
-      if (mode == kExp) write_exp<K>(payload, x, chunk.words, room.codes, room.escape_counts);
+      if (mode == kExp) write_exp<K>(payload, x, chunk.words, codes, room.escape_counts);
     }
     uint32_t head = mode >= kXrz ? kReferenceHead : 0;
-    if (R && head != 0) write_reference_hash();
+    if (R && head != 0 && thread_index() == 0) {
+      room.payload[0].word[0] = static_cast<uint32_t>(room.reference_hash);
+      room.payload[0].word[1] = 0;
+    }
     uint8_t* body = payload + head;
     if (R && mode == kXrz) write_xor<K>(body, reinterpret_cast<const uint8_t*>(room.planes), marks, forms, room.plane_counts, chunk.words);
     if (mode == kDiff || mode == kStep) {
       const Blocks* list = mode == kDiff ? room.diff : room.step;
       write_diff<K>(body, list[order - 1], order, size - tail - head, differences(mode));
-    }
-  }
-
-  // Stages what precedes the bodies of modes that need the reference.
-  VELOCPY_DEVICE void write_reference_hash() {
-    sum_chunk(reference, chunk.bytes == kChunkBytes, room.sums);
-    sync_block();
-    if (warp_index() == kHashWarp) {
-      uint64_t hash = hash_chunk(room.sums, chunk.reference, chunk.bytes);
-      if (lane_index() == 0) {
-        room.payload[0].word[0] = static_cast<uint32_t>(hash);
-        room.payload[0].word[1] = 0;
-      }
     }
   }
 
@@ -202,9 +209,10 @@ struct Encoder {
     measure(p, chunks);
     uint32_t size;
     Forms forms = {};
-    uint32_t mode = choose(size, forms), rounded = round_up(size, 16);
+    Codes codes = {};
+    uint32_t mode = choose(size, forms, codes), rounded = round_up(size, 16);
     if (thread_index() == 0) publish_own(state, block_index(), rounded);
-    write(mode, size, forms);
+    write(mode, size, forms, codes);
     if (warp_index() == kPlacingWarp) {
       uint64_t before = sum_of_blocks(state, block_index(), rounded);
       if (lane_index() == 0) room.before = before;
@@ -212,7 +220,12 @@ struct Encoder {
     sync_block();
     Tables t = tables(p.container, chunks);
     uint64_t to = t.payloads + room.before;
-    for (uint32_t v = thread_index(); v < rounded / 16; v += kCodecThreads) store(reinterpret_cast<Vector*>(to) + v, room.payload[v]);
+    if (mode == kRaw && chunk.bytes == kChunkBytes) {
+#pragma unroll
+      for (uint32_t pass = 0; pass < kPasses; pass++) store(reinterpret_cast<Vector*>(to) + vector_index(pass), x.pass[pass]);
+    } else {
+      for (uint32_t v = thread_index(); v < rounded / 16; v += kCodecThreads) store(reinterpret_cast<Vector*>(to) + v, room.payload[v]);
+    }
     if (thread_index() != 0) return;
     reinterpret_cast<uint16_t*>(t.lengths)[block_index()] = static_cast<uint16_t>(size);
     reinterpret_cast<uint8_t*>(t.modes)[block_index()] = static_cast<uint8_t>(mode);
@@ -234,6 +247,7 @@ VELOCPY_DEVICE void encode_chunk(const Encoding& p) {
 // The shared memory of a block that decodes.
 struct DecodeRoom {
   Vector payload[kChunkVectors + 2];  // reads of up to 16 bytes behind a payload are harmless
+  Vector planes[kChunkVectors];       // of kXrz
   Sums sums;
   Blocks blocks;
   Rows rows;
@@ -251,6 +265,9 @@ struct Decoder {
   Chunk chunk;
   uint32_t mode, bytes;  // of the payload
   Share x;
+
+  // Whether the payload is the whole chunk: its vectors are read where they are written.
+  VELOCPY_DEVICE bool direct() const { return mode == kRaw && bytes == kChunkBytes && chunk.bytes == kChunkBytes; }
 
   // Stages the payload. Behind it follow zeros up to a whole vector.
   VELOCPY_DEVICE void stage(uint64_t from) {
@@ -276,16 +293,17 @@ struct Decoder {
   }
 
   VELOCPY_DEVICE bool read_xor(uint32_t head, uint32_t body_bytes) {
-    auto* payload = reinterpret_cast<uint8_t*>(room.payload);
+    auto* payload = reinterpret_cast<const uint8_t*>(room.payload);
+    auto* planes = reinterpret_cast<uint8_t*>(room.planes);
     if (warp_index() == kPlacingWarp) {
       bool found = find_planes<K>(room.starts, payload + head, body_bytes, chunk.words);
       if (lane_index() == 0) room.found = found;
     }
     sync_block();
     if (!room.found) return true;
-    bool bad = read_planes_of_bytes<K>(payload, head, room.starts, chunk.words, room.counts);
+    bool bad = read_planes_of_bytes<K>(planes, payload, head, room.starts, chunk.words, room.counts);
 #pragma unroll
-    for (uint32_t pass = 0; pass < kPasses; pass++) x.pass[pass] = load_planes<K>(payload, pass);
+    for (uint32_t pass = 0; pass < kPasses; pass++) x.pass[pass] = load_planes<K>(planes, pass);
     return bad;
   }
 
@@ -332,14 +350,19 @@ struct Decoder {
 
   // Decodes the chunk and returns its fault to the warp of the hash.
   VELOCPY_DEVICE uint8_t run(uint64_t payload, uint64_t hash) {
-    bool fits = bytes <= chunk.bytes;
-    if (fits) stage(payload);
-    // The end of the payload is read before the planes of Xrz replace it.
     uint32_t tail = chunk.bytes % S;
-    uint8_t end =
-        fits && bytes >= tail && thread_index() < tail ? reinterpret_cast<const uint8_t*>(room.payload)[bytes - tail + thread_index()] : 0;
-    if (sync_any(!fits || read())) return kFaultMalformed;
-    if (mode >= kXrz) apply_reference();
+    uint8_t end = 0;
+    if (direct()) {
+#pragma unroll
+      for (uint32_t pass = 0; pass < kPasses; pass++) x.pass[pass] = load(reinterpret_cast<const Vector*>(payload) + vector_index(pass));
+    } else {
+      bool fits = bytes <= chunk.bytes;
+      if (fits) stage(payload);
+      uint32_t at = bytes - tail + thread_index();
+      if (fits && bytes >= tail && thread_index() < tail) end = reinterpret_cast<const uint8_t*>(room.payload)[at];
+      if (sync_any(!fits || read())) return kFaultMalformed;
+      if (mode >= kXrz) apply_reference();
+    }
     store_share<K>(chunk.plain, x, chunk.words, room.payload);
     if (thread_index() < tail) reinterpret_cast<uint8_t*>(chunk.plain)[chunk.words * S + thread_index()] = end;
     sum_chunk(x, chunk.bytes == kChunkBytes, room.sums);

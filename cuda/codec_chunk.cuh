@@ -48,6 +48,33 @@ VELOCPY_DEVICE uint32_t valid_words(uint32_t words, uint32_t pass) {
   return before >= words ? 0 : smaller(words - before, K::kWords);
 }
 
+// Reads bytes of any address into vectors of shared memory; zeros follow. All kernels share this code, which is long and rarely runs.
+VELOCPY_OUTLINED void stage_chunk(Vector* room, uint64_t from, uint32_t bytes) {
+  uint32_t shift = static_cast<uint32_t>(from) & 15;
+#pragma unroll 1
+  for (uint32_t v = thread_index(); v < kChunkBytes / 16; v += kCodecThreads) {
+    if (16 * v + 16 > bytes) {
+      room[v] = {};
+#pragma unroll 1
+      for (uint32_t i = 16 * v; i < bytes; i++) reinterpret_cast<uint8_t*>(room)[i] = reinterpret_cast<const uint8_t*>(from)[i];
+    } else {
+      auto* p = reinterpret_cast<const Vector*>(from - shift) + v;
+      room[v] = shift == 0 ? load(p) : load_shifted(p, shift);
+    }
+  }
+}
+
+// Writes bytes of shared memory to any address.
+VELOCPY_OUTLINED void unstage_chunk(uint64_t to, const Vector* room, uint32_t bytes) {
+  auto* from = reinterpret_cast<const uint8_t*>(room);
+  uint32_t n = (to & 3) == 0 ? bytes & ~3u : 0;
+#pragma unroll 1
+  for (uint32_t i = 4 * thread_index(); i < n; i += 4 * kCodecThreads)
+    *reinterpret_cast<uint32_t*>(to + i) = *reinterpret_cast<const uint32_t*>(from + i);
+#pragma unroll 1
+  for (uint32_t i = n + thread_index(); i < bytes; i += kCodecThreads) reinterpret_cast<uint8_t*>(to)[i] = from[i];
+}
+
 // Reads the vectors; zeros follow the last word. Chunks that are short or not aligned pass through `room`, of shared memory, with two
 // barriers.
 template <class K>
@@ -57,17 +84,7 @@ VELOCPY_DEVICE void load_share(Share& x, uint64_t from, uint32_t words, Vector* 
     for (uint32_t i = 0; i < kPasses; i++) x.pass[i] = load(reinterpret_cast<const Vector*>(from) + vector_index(i));
     return;
   }
-  uint32_t shift = static_cast<uint32_t>(from) & 15, bytes = words * K::kSize;
-#pragma unroll 1
-  for (uint32_t v = thread_index(); v < kChunkBytes / 16; v += kCodecThreads) {
-    if (16 * v + 16 > bytes) {
-      room[v] = {};
-      for (uint32_t i = 16 * v; i < bytes; i++) reinterpret_cast<uint8_t*>(room)[i] = reinterpret_cast<const uint8_t*>(from)[i];
-    } else {
-      auto* p = reinterpret_cast<const Vector*>(from - shift) + v;
-      room[v] = shift == 0 ? load(p) : load_shifted(p, shift);
-    }
-  }
+  stage_chunk(room, from, words * K::kSize);
   sync_block();
 #pragma unroll
   for (uint32_t i = 0; i < kPasses; i++) x.pass[i] = room[vector_index(i)];
@@ -86,16 +103,7 @@ VELOCPY_DEVICE void store_share(uint64_t to, const Share& x, uint32_t words, Vec
 #pragma unroll
   for (uint32_t i = 0; i < kPasses; i++) room[vector_index(i)] = x.pass[i];
   sync_block();
-  auto* bytes = reinterpret_cast<const uint8_t*>(room);
-  uint32_t n = words * K::kSize;
-  if ((to & 3) == 0) {
-    n &= ~3u;
-    for (uint32_t i = 4 * thread_index(); i < n; i += 4 * kCodecThreads)
-      *reinterpret_cast<uint32_t*>(to + i) = *reinterpret_cast<const uint32_t*>(bytes + i);
-  } else {
-    n = 0;
-  }
-  for (uint32_t i = n + thread_index(); i < words * K::kSize; i += kCodecThreads) reinterpret_cast<uint8_t*>(to)[i] = bytes[i];
+  unstage_chunk(to, room, words * K::kSize);
 }
 
 // A word at any address.
@@ -142,10 +150,13 @@ VELOCPY_DEVICE uint64_t hash_chunk(const Sums& sums, uint64_t from, uint32_t byt
   uint32_t lane = lane_index() % xxh3::kLanes;
   auto* p = reinterpret_cast<const uint8_t*>(from);
   if (bytes <= xxh3::kShort) return hash_short(p, bytes);
-  uint64_t state = xxh3::kStart[lane];
+  uint64_t state = xxh3::kStart[lane], key = xxh3::kLaneSecret[sizeof xxh3::kSecret / 8 - xxh3::kLanes + lane];
   uint32_t scrambled = xxh3::scrambled_blocks(bytes);
 #pragma unroll 5
-  for (uint32_t b = 0; b < scrambled; b++) state = xxh3::scramble(state + sums[b][lane], lane);
+  for (uint32_t b = 0; b < scrambled; b++) {
+    state += sums[b][lane];
+    state = (state ^ state >> 47 ^ key) * xxh3::kPrime32x1;
+  }
   if (bytes == kChunkBytes) {
     state += sums[kHashBlocks - 1][lane];
   } else {

@@ -14,7 +14,7 @@ constexpr uint32_t kMostBlocks = 512, kMostRows = kMostBlocks / 32;
 VELOCPY_DEVICE constexpr uint32_t diff_head(uint32_t size) { return (size < 4 ? 4 : size) + 4; }
 
 // The widths of blocks, and where their planes begin, in planes. In shared memory.
-struct Blocks {
+struct alignas(16) Blocks {
   uint8_t width[kMostBlocks];
   uint16_t at[kMostBlocks];
   uint8_t row[kMostRows];  // of each 32 widths: where the planes of their own form begin
@@ -137,24 +137,37 @@ VELOCPY_DEVICE uint32_t width_value(const Blocks& list, uint32_t row, uint32_t b
 // warp.
 template <class K>
 VELOCPY_DEVICE uint32_t place_blocks(Blocks& list, uint32_t blocks) {
-  constexpr uint32_t kEach = K::kBlocks / 32;
-  uint32_t planes_of_widths = 0, planes = 0, first = lane_index() * kEach, all;
+  constexpr uint32_t kEach = K::kBlocks / 32, kRegisters = kEach / 4, kRowLanes = 32 / kEach;  // a lane has neighbouring widths
+  uint32_t lane = lane_index(), first = lane * kEach, planes_of_widths, planes = 0, all;
+  auto* widths = reinterpret_cast<uint32_t*>(list.width + first);
+  Vector w = {}, there = words_mask<1>(blocks > first ? smaller(blocks - first, kEach) : 0);
 #pragma unroll
-  for (uint32_t row = 0; row < kEach; row++) {
-    if (lane_index() == 0) list.row[row] = static_cast<uint8_t>(planes_of_widths);
-    planes_of_widths += bit_length(max_lanes(width_value(list, row, blocks)));
+  for (uint32_t i = 0; i < kRegisters; i++) {
+    w.word[i] = widths[i] & there.word[i];
+    if (there.word[i] != ~0u) widths[i] = w.word[i];
+    uint32_t two = (w.word[i] & 0x00ff00ff) + (w.word[i] >> 8 & 0x00ff00ff);
+    planes += (two & 0xffff) + (two >> 16);
   }
+  uint32_t former = at_lane(w.word[kRegisters - 1], lane - 1);
+  Vector z = zigzag<1>(differences<1>(w, lane == 0 ? 0 : pair(0, former)));
+  uint32_t bits = 0;
+#pragma unroll
+  for (uint32_t i = 0; i < kRegisters; i++) bits |= z.word[i] & there.word[i];
+#pragma unroll
+  for (uint32_t flip = 1; flip < kRowLanes; flip *= 2) bits |= from_lane(bits, flip);
+  bits |= bits >> 16;
+  bool leads = lane % kRowLanes == 0;
+  uint32_t row = sum_before(leads ? bit_length((bits | bits >> 8) & 0xff) : 0, planes_of_widths);
+  if (leads) list.row[lane / kRowLanes] = static_cast<uint8_t>(row);
+  uint32_t at = sum_before(planes, all), places[kEach / 2] = {};
 #pragma unroll
   for (uint32_t i = 0; i < kEach; i++) {
-    if (first + i >= blocks) list.width[first + i] = 0;
-    planes += list.width[first + i];
+    places[i / 2] |= at << 16 * (i % 2);
+    at += w.word[i / 4] >> 8 * (i % 4) & 0xff;
   }
-  uint32_t at = sum_before(planes, all);
 #pragma unroll
-  for (uint32_t i = 0; i < kEach; i++) {
-    list.at[first + i] = static_cast<uint16_t>(at);
-    at += list.width[first + i];
-  }
+  for (uint32_t i = 0; i < kEach / 2; i += 4)
+    store(reinterpret_cast<Vector*>(list.at + first + 2 * i), {{places[i], places[i + 1], places[i + 2], places[i + 3]}});
   return diff_head(K::kSize) + round_up((blocks + 31) / 32, 4) + 4 * planes_of_widths + K::kPlaneBytes * all;
 }
 

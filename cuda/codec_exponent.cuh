@@ -60,9 +60,13 @@ VELOCPY_DEVICE void count_exponents(const Share& x, uint32_t words, uint32_t* co
   }
 }
 
-// The codes with the shortest body: of equal ones those with the fewest bits, and then with the smallest base. Executed by a warp.
+// For codes of k bits, the entry k - 1: the words of the best range, and below them the base, subtracted from the largest.
+using Ranges = uint32_t[kMostCodeBits];
+
+// Finds the best ranges. Executed by several warps, each of which looks at every so many bases and raises the entries, zero before, to its
+// own.
 template <class K>
-VELOCPY_DEVICE Codes choose_codes(const uint32_t* counts, uint32_t words) {
+VELOCPY_DEVICE void find_ranges(Ranges& ranges, const uint32_t* counts, uint32_t warp, uint32_t warps) {
   using F = Float<K>;
   uint32_t least = F::kExponents - 1, most = 0;
 #pragma unroll 8
@@ -73,10 +77,9 @@ VELOCPY_DEVICE Codes choose_codes(const uint32_t* counts, uint32_t words) {
   }
   least = min_lanes(least);
   most = max_lanes(most);
-  // For codes of k bits: the words of the best range, and below them the base, subtracted from the largest.
-  uint32_t best[kMostCodeBits] = {};
+  Ranges best = {};
   constexpr uint32_t kLast = F::kExponents - (1 << kMostCodeBits);
-  for (uint32_t from = smaller(least, kLast); from <= most; from += 32) {
+  for (uint32_t from = smaller(least, kLast) + 32 * warp; from <= most; from += 32 * warps) {
     uint32_t base = from + lane_index(), sum = 0;
 #pragma unroll
     for (uint32_t k = 1; k <= kMostCodeBits; k++) {
@@ -88,11 +91,22 @@ VELOCPY_DEVICE Codes choose_codes(const uint32_t* counts, uint32_t words) {
       if (possible && key > best[k - 1]) best[k - 1] = key;
     }
   }
+#pragma unroll
+  for (uint32_t k = 0; k < kMostCodeBits; k++) {
+    uint32_t key = max_lanes(best[k]);
+    if (lane_index() == 0 && key != 0) raise(&ranges[k], key);
+  }
+}
+
+// The codes with the shortest body: of equal ones those with the fewest bits, and then with the smallest base.
+template <class K>
+VELOCPY_DEVICE Codes choose_codes(const Ranges& ranges, uint32_t words) {
+  using F = Float<K>;
   Codes choice = {};
   uint32_t shortest = 0, groups = (words + 31) / 32;
 #pragma unroll
   for (uint32_t k = 1; k <= kMostCodeBits; k++) {
-    uint32_t key = max_lanes(best[k - 1]);
+    uint32_t key = ranges[k - 1];
     Codes c = {k, F::kMask - key % F::kExponents, words - key / F::kExponents};
     uint32_t bytes = exp_bytes<K>(c, groups);
     if (k > 1 && bytes >= shortest) continue;

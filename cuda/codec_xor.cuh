@@ -143,6 +143,22 @@ VELOCPY_DEVICE void add_warps(Counts& before, const uint32_t* counts) {
     if (first + w < warp_index()) before.add(counts[first + w]);
 }
 
+// Whether no thread of the warp has so many bytes that are not zero that it is better to look at all 64.
+VELOCPY_DEVICE bool few_bytes(const uint32_t (&one)[2]) {
+  constexpr uint32_t kFew = 24;
+  return max_lanes(count_ones(one[0]) + count_ones(one[1])) <= kFew;
+}
+
+// Calls f with the place in the planes of each of the thread's bytes that are not zero.
+template <class F>
+VELOCPY_DEVICE void for_each_byte(const uint32_t (&one)[2], F f) {
+  uint32_t own = thread_index() * 64, turn = swizzle(own) ^ own;
+#pragma unroll
+  for (uint32_t i = 0; i < 2; i++)
+#pragma unroll 1
+    for (uint32_t left = one[i]; left != 0; left &= left - 1) f(own + ((32 * i + lowest_one(left)) ^ turn));
+}
+
 // Writes a body at a multiple of 4.
 template <class K>
 VELOCPY_DEVICE void write_xor(uint8_t* body, const uint8_t* planes, Marks m, const Forms& forms, const uint32_t* counts, uint32_t words) {
@@ -173,6 +189,10 @@ VELOCPY_DEVICE void write_xor(uint8_t* body, const uint8_t* planes, Marks m, con
       if (bits != 0) *ones++ = bits;
     }
     to += forms.all.twos + m.before.ones;
+    if (few_bytes(m.one)) {
+      for_each_byte(m.one, [&](uint32_t at) { *to++ = planes[at]; });
+      return;
+    }
     if (m.two == 0) return;
 #pragma unroll 1
     for (uint32_t i = 0; i < 4; i++) {
@@ -200,8 +220,13 @@ VELOCPY_DEVICE bool find_planes(PlaneStart* starts, const uint8_t* body, uint32_
   Levels levels(words);
   // The number of ones in n bytes from `at` on; bytes behind the body do not count.
   auto ones = [&](uint32_t at, uint32_t n) {
-    uint32_t sum = 0;
-    for (uint32_t i = at + lane_index(); i < at + n && i < bytes; i += 32) sum += count_ones(body[i]);
+    uint32_t sum = 0, end = smaller(at + n, bytes);
+    for (uint32_t i = at / 4 + lane_index(); 4 * i < end; i += 32) {
+      uint32_t word = reinterpret_cast<const uint32_t*>(body)[i];
+      if (4 * i < at) word &= ~0u << 8 * (at - 4 * i);
+      if (end - 4 * i < 4) word &= (1u << 8 * (end - 4 * i)) - 1;
+      sum += count_ones(word);
+    }
     return sum_lanes(sum);
   };
   uint32_t at = kXorHead;
@@ -237,10 +262,11 @@ VELOCPY_DEVICE uint32_t sum_in_plane(uint32_t value, uint32_t* sums) {
   return before;
 }
 
-// Reads the planes of a body whose starts were found, and writes them over it: `room` holds the body from offset `head` on. Returns whether
-// the thread found the body malformed. Has barriers.
+// Reads the planes of a body whose starts were found: `room` holds the body from offset `head` on. Returns whether the thread found the
+// body malformed. Has barriers.
 template <class K>
-VELOCPY_DEVICE bool read_planes_of_bytes(uint8_t* room, uint32_t head, const PlaneStart* starts, uint32_t words, uint32_t* sums) {
+VELOCPY_DEVICE bool read_planes_of_bytes(uint8_t* planes, const uint8_t* room, uint32_t head, const PlaneStart* starts, uint32_t words,
+                                         uint32_t* sums) {
   using P = Planes<K>;
   const uint8_t* body = room + head;
   uint32_t index = P::thread(), form = *reinterpret_cast<const uint32_t*>(body) >> 2 * P::plane() & 3;
@@ -264,34 +290,32 @@ VELOCPY_DEVICE bool read_planes_of_bytes(uint8_t* room, uint32_t head, const Pla
   bad = bad || (valid < 64 && pair(one[0], one[1]) >> valid != 0);
   rank = sum_in_plane<K>(count_ones(one[0]) + count_ones(one[1]), sums);
 
-  uint32_t y[16] = {};
-  if (sparse) {
-    const uint8_t* from = body + s.bytes + rank;
-    if (two != 0) {
-#pragma unroll
-      for (uint32_t k = 0; k < 64; k++)
-        if ((one[k / 32] >> k % 32 & 1) != 0) y[k / 4] |= static_cast<uint32_t>(*from++) << 8 * (k % 4);
-    }
-  } else if (form == kPlaneWhole) {
+  uint32_t own = thread_index() * 64;
+  const uint8_t* from = body + s.bytes + rank;
+  if (form == kPlaneWhole) {
     // Neighbouring threads read neighbouring words.
-    uint32_t shift = (head + s.at) % 4;
-    auto* from = reinterpret_cast<const uint32_t*>(room + (head + s.at - shift));
+    uint32_t begin = P::plane() * P::kBytes, shift = (head + s.at) % 4;
+    auto* whole = reinterpret_cast<const uint32_t*>(room + (head + s.at - shift));
 #pragma unroll
     for (uint32_t k = 0; k < 16; k++) {
-      uint32_t at = k * P::kThreads + index;
-      if (4 * at < words) y[k] = shift_pair(from[at], shift == 0 ? 0 : from[at + 1], 8 * shift);
+      uint32_t at = k * P::kThreads + index, y = 0;
+      if (4 * at < words) y = shift_pair(whole[at], shift == 0 ? 0 : whole[at + 1], 8 * shift);
+      *reinterpret_cast<uint32_t*>(planes + swizzle(begin + 4 * at)) = y;
     }
-  }
-  sync_block();
-  uint32_t begin = P::plane() * P::kBytes;
+  } else if (few_bytes(one)) {
 #pragma unroll
-  for (uint32_t k = 0; k < 16; k++) {
-    if (form == kPlaneWhole) *reinterpret_cast<uint32_t*>(room + swizzle(begin + 4 * (k * P::kThreads + index))) = y[k];
-  }
+    for (uint32_t k = 0; k < 4; k++) store(reinterpret_cast<Vector*>(planes + own + 16 * k), Vector{});
+    for_each_byte(one, [&](uint32_t at) { planes[at] = *from++; });
+  } else {
+    uint64_t bits = pair(one[0], one[1]);
+#pragma unroll 1
+    for (uint32_t i = 0; i < 4; i++, bits >>= 16) {
+      uint32_t y[4] = {};
 #pragma unroll
-  for (uint32_t k = 0; k < 4; k++) {
-    if (form != kPlaneWhole)
-      store(reinterpret_cast<Vector*>(room + swizzle(begin + 64 * index + 16 * k)), {{y[4 * k], y[4 * k + 1], y[4 * k + 2], y[4 * k + 3]}});
+      for (uint32_t k = 0; k < 16; k++)
+        if ((bits >> k & 1) != 0) y[k / 4] |= static_cast<uint32_t>(*from++) << 8 * (k % 4);
+      store(reinterpret_cast<Vector*>(planes + swizzle(own + 16 * i)), {{y[0], y[1], y[2], y[3]}});
+    }
   }
   sync_block();
   return bad;

@@ -28,16 +28,15 @@ VELOCPY_DEVICE uint64_t sum_of_blocks(uint64_t* state, uint32_t block, uint32_t 
       uint32_t back = 32 * i + lane;
       words[i] = back < end ? load_published(state + (end - 1 - back)) : kSum;
     }
-    bool missing = false;
 #pragma unroll
     for (uint32_t i = 0; i < kLooks; i++) {
       uint32_t sums = ballot(words[i] >> 62 == 2), absent = ballot(words[i] >> 62 == 0);
       uint32_t counted = sums == 0 ? ~0u : sums ^ (sums - 1);  // up to the nearest sum
-      missing = missing || (absent & counted) != 0;
-      if (found || missing) continue;
+      if ((absent & counted) != 0) break;
       if ((counted >> lane & 1) != 0) sum += words[i] & kValueMask;
       found = sums != 0;
-      end -= found ? 0 : 32;
+      if (found) break;
+      end -= 32;
     }
   }
 #pragma unroll

@@ -67,6 +67,8 @@ VELOCPY_DEVICE uint32_t bit_length(uint32_t word) { return 32 - static_cast<uint
 
 // Adds 1 to a counter in shared memory.
 VELOCPY_DEVICE void increment(uint32_t* counter) { atomicAdd(counter, 1u); }
+// Raises a number in shared memory to the value, if that is larger.
+VELOCPY_DEVICE void raise(uint32_t* number, uint32_t value) { atomicMax(number, value); }
 
 // Words that one block publishes and others poll. Nothing else is ordered by them.
 VELOCPY_DEVICE uint64_t load_published(const uint64_t* p) {

@@ -24,6 +24,7 @@ constexpr uint32_t kCodecThreads = 256;
 
 // A chunk of the codec, as gocore/reduction/codec defines it.
 constexpr uint32_t kChunkBytes = 16 << 10;
+constexpr uint32_t kLocateChunks = 1 << 10;
 
 // Pieces are dense ranges of bytes, cut into units of `unit` bytes; a block of threads processes one unit. Unit u belongs to the last
 // piece whose `first` is not above u. No piece is empty.
@@ -71,6 +72,14 @@ struct Encoding {
   uint32_t reserved;
 };
 
+// Tables of a container whose payloads are located: one block of threads for each kLocateChunks chunks. The host has verified the tables.
+struct Locating {
+  uint64_t bytes;      // of the region, at least 1
+  uint64_t container;  // a multiple of 16
+  uint64_t state;      // 8 bytes a block of threads, a multiple of 8, all zero before the launch
+  uint64_t offsets;    // the offsets of struct Decoding
+};
+
 // Chunks to decode: those from `first` on, one per block of threads. The host has verified the header and the tables.
 struct Decoding {
   uint64_t plain;      // the region, of which only these chunks are written
@@ -85,7 +94,7 @@ struct Decoding {
 
 constexpr uint8_t kFaultNone = 0, kFaultMalformed = 1, kFaultHash = 2;
 
-static_assert(sizeof(Encoding) == 56 && sizeof(Decoding) == 56, "filled by the callers");
+static_assert(sizeof(Encoding) == 56 && sizeof(Decoding) == 56 && sizeof(Locating) == 32, "filled by the callers");
 
 // Two sizes of each struct, as the driver copies the whole struct at every launch.
 constexpr int kMany = 1020, kFew = 28;

@@ -93,6 +93,7 @@ std::map<std::string, Kernel> kernels = {
     {"velocpy_encode_fp64", kernel(velocpy_encode_fp64)},
     {"velocpy_encode_fp64_reference", kernel(velocpy_encode_fp64_reference)},
     {"velocpy_decode_fp64", kernel(velocpy_decode_fp64)},
+    {"velocpy_locate", kernel(velocpy_locate)},
 };
 
 uint64_t hash_long(const uint8_t* p, uint32_t n) {

@@ -228,6 +228,7 @@ inline uint32_t lowest_one(uint32_t word) { return static_cast<uint32_t>(__built
 inline uint32_t bit_length(uint32_t word) { return word == 0 ? 0 : 32 - static_cast<uint32_t>(__builtin_clz(word)); }
 
 inline void increment(uint32_t* counter) { ++*counter; }
+inline void raise(uint32_t* number, uint32_t value) { *number = *number > value ? *number : value; }
 
 // Blocks run one after the other, so a word that is polled has been published already. On a GPU others may look before a block publishes a
 // word for the second time; here that happens with most blocks.

@@ -50,8 +50,13 @@ func codecKernels() (names []string) {
 	for _, kind := range []string{"bytes", "fp16", "bf16", "fp32", "fp64"} {
 		names = append(names, "velocpy_encode_"+kind, "velocpy_encode_"+kind+"_reference", "velocpy_decode_"+kind)
 	}
-	return names
+	return append(names, "velocpy_locate")
 }
+
+// locating is the struct Locating of parameters.h, and locateChunks the chunks that a block of threads locates.
+type locating struct{ Bytes, Container, State, Offsets uint64 }
+
+const locateChunks = 1 << 10
 
 var codecKinds = []codec.Kind{codec.Int8, codec.Int16, codec.Int32, codec.Int64, codec.Float16, codec.BFloat16, codec.Float32, codec.Float64}
 
@@ -486,4 +491,30 @@ func damage(t *rapid.T, p []byte, m codec.Mode, most int) ([]byte, codec.Mode) {
 		}
 	}
 	return p, m
+}
+
+// Payloads of containers with few chunks and with many, in which some blocks of threads look back over many others.
+func TestLocateSource(t *testing.T) {
+	s := startSource(t)
+	r := rand.New(rand.NewPCG(8, 9))
+	for _, chunks := range []int{1, 2, 31, 32, 33, 257, locateChunks - 1, locateChunks, locateChunks + 1, 5*locateChunks + 77, 40 * locateChunks} {
+		blocks := (chunks + locateChunks - 1) / locateChunks
+		container := (64 + 8*blocks + 31) / 16 * 16
+		offsets := (container + 64 + 11*chunks + 64 + 15) / 16 * 16
+		before := bytes.Repeat([]byte{untouched}, offsets+8*chunks+64)
+		clear(before[64 : 64+8*blocks])
+		n := (chunks-1)*codec.ChunkBytes + 1 + r.IntN(codec.ChunkBytes)
+		want, at := bytes.Clone(before), uint64(codec.PayloadsAt(n))
+		for i := range chunks {
+			length := 1 + r.IntN(codec.ChunkBytes)
+			binary.LittleEndian.PutUint16(before[container+64+8*chunks+2*i:], uint16(length))
+			binary.LittleEndian.PutUint64(want[offsets+8*i:], at)
+			at += uint64(length+15) / 16 * 16
+		}
+		p := locating{Bytes: uint64(n), Container: uint64(there + container), State: uint64(there + 64), Offsets: uint64(there + offsets)}
+		after := s.run(before, []Launch{{Kernel: "velocpy_locate", Blocks: blocks, Threads: codecThreads, Parameter: parameter(t, p)}})
+		copy(want[64:64+8*blocks], after[64:])
+		copy(want[container:offsets-16], before[container:])
+		difference(t, after, want)
+	}
 }

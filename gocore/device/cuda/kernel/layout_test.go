@@ -69,7 +69,7 @@ func TestConstantsAreTheHeaders(t *testing.T) {
 	for name, want := range map[string]int{
 		"kLeafBytes": checksum.LeafBytes, "kStridedElements": straightUnit, "kSmallSide": smallSide, "kLargeSide": largeSide,
 		"kPackThreads": packThreads, "kSumThreads": sumThreads, "kStridedThreads": stridedThreads,
-		"kCodecThreads": codecThreads, "kChunkBytes": codec.ChunkBytes,
+		"kCodecThreads": codecThreads, "kChunkBytes": codec.ChunkBytes, "kLocateChunks": locateChunks,
 	} {
 		m := regexp.MustCompile(`constexpr uint32_t ` + name + ` = (\d+)(?: << (\d+))?;`).FindStringSubmatch(text)
 		if m == nil {
