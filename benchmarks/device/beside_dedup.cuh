@@ -101,7 +101,9 @@ VELOCPY_DEVICE void tell(const Telling& p) {
 }  // namespace beside
 }  // namespace velocpy
 
-VELOCPY_KERNEL(velocpy::beside::kThreads, 4) velocpy_beside_read(VELOCPY_PARAMETER(velocpy::beside::Reading) p) { velocpy::beside::read(p); }
+VELOCPY_KERNEL(velocpy::beside::kThreads, 4) velocpy_beside_read(VELOCPY_PARAMETER(velocpy::beside::Reading) p) {
+  velocpy::beside::read(p);
+}
 VELOCPY_KERNEL(velocpy::beside::kThreads, 4) velocpy_beside_change(VELOCPY_PARAMETER(velocpy::beside::Chosen) p) {
   velocpy::beside::change(p);
 }

@@ -40,7 +40,7 @@ LEAST = 1000.0  # GB/s
 KINDS = ("bytes", "fp16", "bf16", "fp32", "fp64")
 NOTES = (
     "Rates are GB/s of plain bytes, medians of the rounds, by CUDA events. Encoding includes the clearing of its "
-    "state. A copy counts each byte once; it reads and writes it.",
+    "state. A copy counts each byte once; it reads and writes it. locate: a kernel finds where the payloads begin.",
     "suited: the modes that a planner allows which knows the data; all: every mode. Data repeat after 64 MiB.",
 )
 
@@ -72,9 +72,14 @@ def rates(region: Region, back: int, modes: int, rounds: int) -> dict[str, float
     def copy() -> None:
         driver.copy(back, region.plain, region.size)
 
+    def locate_and_decode() -> None:
+        region.locate_on_device()
+        region.decode(back)
+
     works: dict[str, Work] = {
         "encode": lambda: region.encode(modes),
         "decode": lambda: region.decode(back),
+        "locate and decode": locate_and_decode,
         "copy": copy,
     }
     times = timed(driver, works, rounds, copy)

@@ -6,8 +6,10 @@ import dataclasses
 import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .encoded import CHUNK, GUARD, HEADER, UNTOUCHED, Kind, Region, Tables, fill, place
 from .kernels import Bytes, Driver
@@ -78,7 +80,12 @@ def _encoded(region: Region, want: Container) -> Iterator[str]:
 def _decoded(region: Region, want: Container, shift: int) -> Iterator[str]:
     """What differs in the region that the kernel decodes from the Go codec's container."""
     region.driver.upload(region.container, want.encoded)
-    region.locate()
+    offsets = region.locate().offsets()
+    fill(region.driver, region.offsets_at, UNTOUCHED, offsets.nbytes)
+    region.locate_on_device()
+    if text := difference(region.offsets(), offsets):
+        yield f"offsets of payloads: {text}"
+        region.locate()  # a payload that is looked for elsewhere may be at no aligned address
     back, intact = decode_guarded(region, shift)
     if faults := np.count_nonzero(region.faults()):
         yield f"faults in {faults} of {region.chunks} chunks"
@@ -100,10 +107,11 @@ def decode_guarded(region: Region, shift: int = 0) -> tuple[Bytes, bool]:
     return got[before : before + region.size], not (around != UNTOUCHED).any()
 
 
-def difference(got: Bytes, want: Bytes) -> str:
-    """How many bytes differ and which is the first; empty if none does."""
+def difference(got: npt.NDArray[Any], want: npt.NDArray[Any]) -> str:
+    """How many bytes or numbers differ and which is the first; empty if none does."""
     wrong = np.flatnonzero(got != want)
-    return f"{wrong.size} of {want.size} bytes differ, the first is [{wrong[0]}]" if wrong.size else ""
+    what = "bytes" if want.itemsize == 1 else "numbers"
+    return f"{wrong.size} of {want.size} {what} differ, the first is [{wrong[0]}]" if wrong.size else ""
 
 
 @dataclasses.dataclass

@@ -13,6 +13,8 @@ from .kernels import Bytes, Driver
 
 CHUNK = 16384
 THREADS = 256
+LOCATED = 1024
+"""Chunks whose payloads a block of threads locates."""
 HEADER, ENTRY, ALIGN = 64, 11, 16
 MODES = ("raw", "const", "diff", "exp", "xrz", "step")
 ALL_MODES = (1 << len(MODES)) - 1
@@ -23,6 +25,7 @@ CELL = 16
 _COMMON = ("plain", "reference", "bytes", "container")
 ENCODING = np.dtype([*((n, "<u8") for n in (*_COMMON, "state", "length")), ("modes", "<u4"), ("reserved", "<u4")])
 DECODING = np.dtype([*((n, "<u8") for n in (*_COMMON, "offsets", "faults")), ("first", "<u4"), ("reserved", "<u4")])
+LOCATING = np.dtype([(n, "<u8") for n in ("bytes", "container", "state", "offsets")])
 
 
 def only(*names: str) -> int:
@@ -115,7 +118,7 @@ class Region:
         self.container = driver.allocate(self.bound + GUARD)
         self._state = driver.allocate(8 * self.chunks)
         self._length = driver.allocate(8)
-        self._offsets = driver.allocate(8 * self.chunks)
+        self.offsets_at = driver.allocate(8 * self.chunks)
         self._faults = driver.allocate(self.chunks)
 
     def encode(self, modes: int) -> None:
@@ -128,15 +131,29 @@ class Region:
 
     def decode(self, to: int) -> None:
         """Queues the decoding of all chunks; `locate` has to be called before."""
-        parameter = self._parameter(DECODING, plain=to, offsets=self._offsets, faults=self._faults)
+        parameter = self._parameter(DECODING, plain=to, offsets=self.offsets_at, faults=self._faults)
         self.driver.launch(f"velocpy_decode_{self.kind.kernel}", self.chunks, THREADS, parameter)
 
     def locate(self) -> Tables:
         """The host's part of decoding: tells the device where the payloads begin. Returns the container's tables."""
         tables = Tables.of(self.driver.download(self.container + HEADER, ENTRY * self.chunks))
-        self.driver.upload(self._offsets, tables.offsets().view(np.uint8))
+        self.driver.upload(self.offsets_at, tables.offsets().view(np.uint8))
         fill(self.driver, self._faults, 77, self.chunks)  # no fault has this number: the kernel has to write each
         return tables
+
+    def locate_on_device(self) -> None:
+        """Queues the clearing of the kernel's state, and the kernel that finds where the payloads begin."""
+        blocks = -(-self.chunks // LOCATED)
+        parameter = np.zeros(1, LOCATING)
+        places = {"container": self.container, "state": self._state, "offsets": self.offsets_at}
+        for name, value in ({"bytes": self.size} | places).items():
+            parameter[name] = value
+        fill(self.driver, self._state, 0, 8 * blocks)
+        self.driver.launch("velocpy_locate", blocks, THREADS, parameter)
+
+    def offsets(self) -> npt.NDArray[np.uint64]:
+        """Where the payloads begin, as the device knows it."""
+        return self.driver.download(self.offsets_at, 8 * self.chunks).view("<u8")
 
     def length(self) -> int:
         """Bytes of the container, as the kernel tells them."""

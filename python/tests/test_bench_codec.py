@@ -14,16 +14,30 @@ import pytest
 from click.testing import CliRunner
 from emulated import EmulatedDriver, Fault, compiled
 
-from benchmarks.device import codec, containers
-from benchmarks.device.encoded import ALL_MODES, CHUNK, DECODING, ENCODING, MODES, Kind, Tables, only, payloads_at
+from benchmarks.device import builds, codec, containers
+from benchmarks.device.encoded import (
+    ALL_MODES,
+    CHUNK,
+    DECODING,
+    ENCODING,
+    LOCATING,
+    MODES,
+    Kind,
+    Tables,
+    only,
+    payloads_at,
+)
 from benchmarks.device.samples import bfloat16, samples
 from benchmarks.report import claims, page
 from velocpy.bench.report import Report
 
 
 def test_parameters_have_the_size_of_the_kernels_structs(root: Path) -> None:
-    assert "sizeof(Encoding) == 56 && sizeof(Decoding) == 56" in (root / "cuda" / "parameters.h").read_text()
-    assert (ENCODING.itemsize, DECODING.itemsize) == (56, 56)
+    assert (
+        "sizeof(Encoding) == 56 && sizeof(Decoding) == 56 && sizeof(Locating) == 32"
+        in (root / "cuda" / "parameters.h").read_text()
+    )
+    assert (ENCODING.itemsize, DECODING.itemsize, LOCATING.itemsize) == (56, 56, 32)
 
 
 def test_modes_are_those_of_the_go_codec(root: Path) -> None:
@@ -152,6 +166,12 @@ def hide_faults(driver: EmulatedDriver, name: str, parameter: np.ndarray) -> Non
         driver.part(int(parameter["faults"][0]), -(-int(parameter["bytes"][0]) // CHUNK))[:] = 0
 
 
+def locate_wrongly(driver: EmulatedDriver, name: str, parameter: np.ndarray) -> None:
+    """A payload is looked for one vector away."""
+    if name == "velocpy_locate":
+        driver.part(int(parameter["offsets"][0]), 1)[:] ^= 16
+
+
 def tried(program: Path, golden: list[containers.Container], fault: Fault | None = None) -> Report:
     driver = EmulatedDriver(program, fault)
     report = codec.run(driver, golden, (32 << 10,), rounds=1, flips=1)
@@ -182,12 +202,27 @@ def test_emulated_kernels_write_the_containers_of_go(emulated: Path, golden: lis
         (flip_byte, "decoded bytes: 1 of"),
         (write_ahead, "wrote outside of"),
         (hide_faults, "has no fault, and"),
+        (locate_wrongly, "offsets of payloads: 1 of"),
     ],
 )
 def test_wrong_kernels_are_found(emulated: Path, golden: list[containers.Container], fault: Fault, found: str) -> None:
     report = tried(emulated, golden[:2], fault)
     assert not all(bar.holds for bar in report.bars)
     assert any(found in note for note in report.notes)
+
+
+@pytest.mark.slow
+def test_builds_are_compared(
+    emulated: Path, golden: list[containers.Container], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(builds, "samples", lambda size: [next(iter(samples(size)))])
+    driver = EmulatedDriver(emulated)
+    report = builds.run({"before": driver, "after": driver}, golden[:1], (32 << 10,), rounds=1)
+    driver.close()
+    assert [bar.value for bar in report.bars] == [0, 0, 0]
+    assert [(row["modes"], row["what"], row["by after"]) for row in report.rows] == [
+        (modes, what, 1) for modes in ("suited", "all") for what in ("encode", "decode")
+    ]
 
 
 @pytest.mark.slow
