@@ -99,6 +99,8 @@ def read(store_dir: Path, store: bytes) -> tuple[list[bytes], int, bool]:
 
 HISTORY, LAYOUT, PUT, DROP, CLEAR, RETENTION, SERIAL, COMMITS = range(1, 9)
 LEAF, BLOCK = 262144, 4096
+RAW, ENCODED = 0, 1
+MOST_PLAIN = 1 << 30  # bytes of a container before the encoding
 
 Key = int | bytes
 
@@ -163,6 +165,22 @@ class Row:
     leaves: tuple[int, ...] | None = None
     meta: bytes = b""
     time: int = 0
+    #: Of an encoded row: plain bytes of a container, and the length of each.
+    part: int = 0
+    containers: tuple[int, ...] = ()
+
+    def parts(self) -> list[tuple[int, int]]:
+        """Where in the slot the plain bytes of each container of an encoded row belong: offset and length."""
+        return [
+            (offset + at, min(self.part, size - at))
+            for offset, size in self.layout.regions
+            for at in range(0, size, self.part)
+        ]
+
+    def blocks(self) -> int:
+        """The bytes of its extents."""
+        stored = self.layout.slot if self.content == RAW else sum(self.containers)
+        return max(-(-stored // BLOCK), 1) * BLOCK
 
 
 @dataclass
@@ -220,7 +238,7 @@ class Catalog:
         history, number, serial, content, flags = body.numbers("IIQBB")
         key, rows, layout = body.key(), self.rows[self.names[history]], self.layouts[number]
         row = Row(serial, layout, content)
-        if content:
+        if content > ENCODED:
             body.rest()
         elif flags > 7:
             raise ValueError("of a later version")
@@ -231,15 +249,27 @@ class Catalog:
                     raise ValueError("a time is none")
             row.align, count = body.numbers("II")
             row.extents = [body.numbers("QQQ") for _ in range(count)]
-            if sum(size for _, _, size in row.extents) != max(-(-layout.slot // BLOCK), 1) * BLOCK:
-                raise ValueError("the extents do not hold the slot")
             row.sums = body.numbers(f"{len(layout.regions)}Q") if flags & 1 else None
             row.leaves = body.numbers(f"{layout.leaves()}Q") if flags & 2 else None
+            if content == ENCODED:
+                self.encoding(body, row)
+            if sum(size for _, _, size in row.extents) != row.blocks():
+                raise ValueError("the extents do not hold the slot")
             row.meta = body.take(body.numbers("I")[0])
         if key in rows and rows[key].serial >= serial:
             raise ValueError("an older version replaces a newer one")
         rows[key] = row
         self.serial = max(self.serial, serial)
+
+    def encoding(self, body: Fields, row: Row) -> None:
+        row.part, count = body.numbers("QI")
+        if row.part % LEAF or not 0 < row.part <= MOST_PLAIN:
+            raise ValueError("a container of plain bytes that cannot be")
+        row.containers = body.numbers(f"{count}I")
+        for (_, plain), length in zip(row.parts(), row.containers, strict=True):
+            most = -(-(64 + 11 * -(-plain // 16384)) // 16) * 16 + -(-plain // 16) * 16
+            if length % 16 or not 0 < length <= most:
+                raise ValueError("a container of a length that cannot be")
 
     def ending(self, body: Fields) -> tuple[dict[Key, Row], int]:
         (history,) = body.numbers("I")

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 import xxhash
-from catalog import LEAF, Catalog, Fields, Key, Row, catalog, read
+from catalog import BLOCK, ENCODED, LEAF, Catalog, Fields, Key, Row, catalog, read
+from second_decoder import decode
 
 MAGIC = b"VELOCPY\0"
 HEAD = 4096
@@ -70,6 +71,8 @@ def checkpoint(path: Path, row: Row) -> tuple[list[Region], Any]:
     """The regions of a row, and its meta, with that the values of a tree; every checksum is compared."""
     found = identity(path)
     slot = b"".join(_extent(path, found, *extent) for extent in row.extents)
+    if row.content == ENCODED:
+        slot = _decoded(row, slot)
     regions, _ = _described(row.layout.text, slot)
     spans = [(offset, offset + size) for offset, size in row.layout.regions]
     if [(begin, end) for _, begin, end in regions] != spans:
@@ -87,6 +90,16 @@ def checkpoint(path: Path, row: Row) -> tuple[list[Region], Any]:
     if row.leaves is not None and list(row.leaves) != leaves:
         raise ValueError("the leaves are not what was captured")
     return [region for region, _, _ in regions], json.loads(row.meta.decode("utf-8", "surrogatepass") or "null")
+
+
+def _decoded(row: Row, stored: bytes) -> bytes:
+    """The slot of an encoded row, with zeros between the regions."""
+    slot = bytearray(row.layout.slot)
+    at = 0
+    for (offset, size), length in zip(row.parts(), row.containers, strict=True):
+        slot[offset : offset + size] = decode(stored[at : at + length], size)
+        at += length
+    return bytes(slot)
 
 
 def _extent(path: Path, found: Identity, number: int, offset: int, size: int) -> bytes:
@@ -252,10 +265,10 @@ def histories(path: Path) -> Catalog:
         row
         for history, rows in behind.rows.items()
         for key, row in rows.items()
-        if before.rows.get(history, {}).get(key) != row
+        if before.rows.get(history, {}).get(key) != row and row.content <= ENCODED
     ]
     elsewhere = any(number != listed.commits for row in new for number, _, _ in row.extents)
-    too_much = sum(size for row in new for _, _, size in row.extents) > COMMITTED
+    too_much = sum(max(row.blocks(), -(-row.layout.slot // BLOCK) * BLOCK) for row in new) > COMMITTED
     if elsewhere or too_much or any(row.sums is None for row in new):
         return before
     try:

@@ -1,0 +1,284 @@
+package durable
+
+import (
+	"archive/tar"
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"velocpy/gocore/base/description"
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/model"
+	"velocpy/gocore/reduction/codec"
+	"velocpy/gocore/tier/disk/catalog"
+	"velocpy/gocore/tier/disk/segment"
+)
+
+// The fixtures, which the tests of the second reader have too. fixtureEncoded has two stores: "store" has the content of fixtureFirst, three of four
+// checkpoints encoded; "killed" has the encoded checkpoints of modeSamples, and is left by a writer that was killed.
+const (
+	fixtures       = "../../../../python/tests/data"
+	fixtureFirst   = fixtures + "/store-version-1.tar.gz"
+	fixtureEncoded = fixtures + "/store-encoded-1.tar.gz"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the fixture with encoded checkpoints anew: only together with a new version of the format")
+
+// unpack unpacks a fixture.
+func unpack(t *testing.T, name string) (to string) {
+	t.Helper()
+	file, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	zipped, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to = t.TempDir()
+	for archive := tar.NewReader(zipped); ; {
+		h, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil || !filepath.IsLocal(h.Name) {
+			t.Fatal(h, err)
+		}
+		p, err := io.ReadAll(archive)
+		err = errors.Join(err, os.MkdirAll(filepath.Join(to, path.Dir(h.Name)), 0o700), os.WriteFile(filepath.Join(to, h.Name), p, 0o600))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// pack writes the files in folders of a folder as a fixture.
+func pack(t *testing.T, name, from string, folders ...string) {
+	t.Helper()
+	var text bytes.Buffer
+	zipped, _ := gzip.NewWriterLevel(&text, gzip.BestCompression)
+	archive := tar.NewWriter(zipped)
+	for _, folder := range folders {
+		files, err := os.ReadDir(filepath.Join(from, folder))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			if f.Name() == ballastName {
+				continue
+			}
+			p, err := os.ReadFile(filepath.Join(from, folder, f.Name()))
+			if err == nil {
+				err = archive.WriteHeader(&tar.Header{Name: folder + "/" + f.Name(), Mode: 0o644, Size: int64(len(p)), Format: tar.FormatUSTAR})
+			}
+			if err == nil {
+				_, err = archive.Write(p)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := errors.Join(archive.Close(), zipped.Close(), os.WriteFile(name, text.Bytes(), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// whole is a checkpoint with its plain bytes.
+type whole struct {
+	history string
+	row     catalog.Row
+	slot    []byte
+}
+
+// wholes returns the checkpoints of a store, by serial, and its retentions.
+func wholes(t *testing.T, o Options) (all []whole, keep map[string]*model.Retention) {
+	t.Helper()
+	v, err := Read(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keep = map[string]*model.Retention{}
+	for _, h := range v.State().Histories() {
+		keep[h.Name] = h.Retention
+		v.State().Each(h.ID, func(row catalog.Row) bool {
+			off, n, err := v.Place(&row)
+			p := make([]byte, n)
+			if err == nil {
+				err = v.Space().Read(off, p)
+			}
+			if err == nil {
+				p, err = plainOf(&row, p)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, whole{h.Name, row, p})
+			return true
+		})
+	}
+	if err := v.Close(); err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(all, func(a, b whole) int { return cmp.Compare(a.row.Serial, b.row.Serial) })
+	return all, keep
+}
+
+// modeSamples are regions that the codec encodes in all of its modes that need no reference. python/tests/test_encoded.py makes the same bytes.
+var modeSamples = []struct {
+	kind  codec.Kind
+	bytes int
+	word  func(i uint64) uint64
+}{
+	{codec.Int32, 5_001, func(uint64) uint64 { return 0x01020304 }},
+	{codec.Int32, 20_001, func(i uint64) uint64 { return i * i }},
+	{codec.Float32, 5_001, func(i uint64) uint64 { return 0x3f800000 + mixed(i)&0x81ffffff }},
+	{codec.Float64, 5_001, func(i uint64) uint64 { return 0x3ff0<<48 + mixed(i)&(1<<63+1<<54-1) }},
+	{codec.Float16, 5_001, func(i uint64) uint64 { return 0x3c00 + mixed(i)&0x8fff }},
+	{codec.BFloat16, 5_001, func(i uint64) uint64 { return 0x3f80 + mixed(i)&0x81ff }},
+	{codec.Int8, 5_001, func(i uint64) uint64 { return i * i >> 3 }},
+	{codec.Int64, 5_001, func(i uint64) uint64 { return 3*i + i/100<<40 }},
+	{codec.Int16, 5_001, func(i uint64) uint64 { return mixed(i) }},
+	{codec.Float32, 600_001, func(uint64) uint64 { return 0 }},
+}
+
+// mixed is a number without order.
+func mixed(i uint64) uint64 {
+	i *= 0x9e3779b97f4a7c15
+	i = (i ^ i>>32) * 0xd6e8feb86659fd93
+	return i ^ i>>32
+}
+
+// modeSample is the region of a sample: words, and a few bytes more.
+func modeSample(n int) []byte {
+	s := modeSamples[n]
+	var p []byte
+	for i := uint64(0); len(p) < s.bytes; i++ {
+		p = append(p, binary.LittleEndian.AppendUint64(nil, s.word(i))[:s.kind.Word]...)
+	}
+	return p[:s.bytes]
+}
+
+// writeFixture writes the stores of fixtureEncoded.
+func writeFixture(t *testing.T) {
+	t.Helper()
+	to := t.TempDir()
+	all, keep := wholes(t, Options{FS: vfs.OS(), Dir: filepath.Join(unpack(t, fixtureFirst), "store")})
+	kinds := []codec.Kind{codec.Int8, codec.Float32, codec.Int64, codec.BFloat16, codec.Int16, codec.Float16, codec.Float64, codec.Int32}
+	d := mustOpen(t, Options{FS: vfs.OS(), Dir: filepath.Join(to, "store"), Capacity: 16 << 20, SegmentBytes: 1 << 20})
+	at := int64(0)
+	for n, x := range all {
+		k := &kinds[n%8]
+		if n%4 == 3 {
+			k = nil
+		}
+		at = putWhole(t, d, x, at, k)
+	}
+	for name, r := range keep {
+		if r != nil {
+			d.Commit(&Change{History: name, Retention: r})
+		}
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d = mustOpen(t, Options{FS: vfs.OS(), Dir: filepath.Join(to, "living"), Capacity: 16 << 20, SegmentBytes: 1 << 20, idle: time.Hour})
+	at = 0
+	for n, s := range modeSamples {
+		l := &catalog.Layout{Layout: description.Bytes(int64(s.bytes))}
+		p := modeSample(n)
+		row := catalog.Row{Key: model.NumberKey(int64(n)), Serial: uint64(n + 1), Layout: l, Align: 64, Sums: sums(l, p)}
+		at = putWhole(t, d, whole{"modes", row, p}, at, &s.kind)
+	}
+	if err := os.CopyFS(filepath.Join(to, "killed"), os.DirFS(filepath.Join(to, "living"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	pack(t, fixtureEncoded, to, "store", "killed")
+}
+
+// putWhole writes a checkpoint, encoded unless k is nil, and returns the end of its range.
+func putWhole(t *testing.T, d *Dir, x whole, at int64, k *codec.Kind) (end int64) {
+	t.Helper()
+	row, stored := x.row, x.slot
+	row.Extents = nil
+	if k != nil {
+		row.Content = catalog.Encoded
+		row.Encoding, stored = encoded(row.Layout, x.slot, model.PartGrain, *k)
+	}
+	if err := d.Space().Write(at, append(stored, make([]byte, -len(stored)&4095)...)); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.await(&Change{History: x.history, Put: &row, Off: at}); err != nil {
+		t.Fatal(err)
+	}
+	return at + row.Bytes()
+}
+
+// The first stores with encoded checkpoints open for ever, and a check reads all of them.
+func TestTheFirstEncodedStores(t *testing.T) {
+	if *rewrite {
+		writeFixture(t)
+	}
+	at := unpack(t, fixtureEncoded)
+	first, rules := wholes(t, Options{FS: vfs.OS(), Dir: filepath.Join(unpack(t, fixtureFirst), "store")})
+	o := Options{FS: vfs.OS(), Dir: filepath.Join(at, "store"), Describes: description.Check, Annotates: description.CheckAnnotation}
+	found, kept := wholes(t, o)
+	contents := map[catalog.Content]int{}
+	if len(found) != len(first) || len(first) < 20 {
+		t.Fatalf("%d checkpoints, not %d", len(found), len(first))
+	}
+	for i, x := range found {
+		contents[x.row.Content]++
+		y := first[i]
+		if x.history != y.history || x.row.Key != y.row.Key || x.row.Meta != y.row.Meta || !slices.Equal(x.row.Sums, y.row.Sums) || !slices.Equal(x.row.Leaves, y.row.Leaves) ||
+			!slices.Equal(sums(x.row.Layout, x.slot), y.row.Sums) {
+			t.Errorf("%s %s is another one", x.history, x.row.Key)
+		}
+	}
+	if contents[catalog.Raw] < 5 || contents[catalog.Encoded] < 15 || fmt.Sprint(kept["ü"]) != fmt.Sprint(rules["ü"]) {
+		t.Errorf("%v, %v", contents, kept["ü"])
+	}
+	if sum := checkOf(t, o, Scope{Data: true}); sum.Read != sum.Bytes || len(sum.Faults) > 0 {
+		t.Errorf("%+v", sum)
+	}
+	o.Dir = filepath.Join(at, "killed")
+	killed, _ := wholes(t, o)
+	if len(killed) != len(modeSamples) {
+		t.Fatalf("%d checkpoints", len(killed))
+	}
+	for n, x := range killed {
+		if x.row.Content != catalog.Encoded || !bytes.Equal(x.slot, modeSample(n)) {
+			t.Errorf("%s is another one", x.row.Key)
+		}
+	}
+	if sum := checkOf(t, o, Scope{Data: true}); sum.Read != sum.Bytes || len(sum.Faults) > 0 {
+		t.Errorf("%+v", sum)
+	}
+	// The last commit counts with its bytes alone.
+	last := killed[len(killed)-1].row.Extents[0]
+	i := madeWhole.identity(1 << 20)
+	if err := changed(o.path(segment.FileName(last.File)), i.front()+last.Offset+70, 0xff); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := wholes(t, o); len(left) != len(killed)-1 {
+		t.Errorf("%d checkpoints", len(left))
+	}
+}
