@@ -78,6 +78,9 @@ class Checkpoint:
     spans: list[tuple[int, int]]
     meta: bytes = b""
     extents: list[tuple[int, int, int]] = field(default_factory=list)
+    #: Plain bytes of a container, and what the row says of the containers' lengths; none: the checkpoint is raw.
+    part: int = 0
+    lengths: list[int] = field(default_factory=list)
 
 
 def plain(regions: Sequence[Region], **changes: Any) -> Checkpoint:
@@ -85,6 +88,34 @@ def plain(regions: Sequence[Region], **changes: Any) -> Checkpoint:
     spans = [(region.offset, region.nbytes) for region in regions]
     slot = max((offset + nbytes for offset, nbytes in spans), default=0)
     return replace(Checkpoint(described(regions), slot, spans), **changes)
+
+
+def container(region: bytes) -> bytes:
+    """A container whose chunks are not encoded."""
+    parts = [region[at : at + 16384] for at in range(0, len(region), 16384)]
+    tables = b"".join(struct.pack("<Q", xxhash.xxh3_64_intdigest(part)) for part in parts)
+    tables += b"".join(struct.pack("<H", len(part)) for part in parts) + bytes(len(parts))
+    total = -(-(64 + len(tables)) // 16) * 16 + sum(-(-len(part) // 16) * 16 for part in parts)
+    head = struct.pack("<IBBHQQQ16x", 1, 1, 0, 0, len(region), len(parts), total) + tables
+    head += bytes(-len(head) % 16)
+    payloads = b"".join(part + bytes(-len(part) % 16) for part in parts)
+    return struct.pack("<8sQ", b"VELOCFC\0", xxhash.xxh3_64_intdigest(head)) + head + payloads
+
+
+def containers(each: Checkpoint) -> list[bytes]:
+    """The containers of noise that an encoded checkpoint needs."""
+    noise = random.Random(each.slot)
+    return [
+        container(noise.randbytes(min(each.part, nbytes - at)))
+        for _, nbytes in each.spans
+        for at in range(0, nbytes, each.part)
+    ]
+
+
+def encoded(whole: Checkpoint, part: int = catalog.LEAF) -> Checkpoint:
+    """The same checkpoint in containers; `write` writes those, too."""
+    each = replace(whole, part=part)
+    return replace(each, lengths=[len(packed) for packed in containers(each)])
 
 
 def _identity(segment: int) -> bytes:
@@ -115,17 +146,22 @@ def write(
     path.mkdir(parents=True)
     records = [_item(catalog.HISTORY, struct.pack("<I", 1) + history)]
     at = 0
+    packed: list[tuple[tuple[int, int, int], Checkpoint]] = []
     for key, each in enumerate(checkpoints):
         spans = b"".join(struct.pack("<QQ", *span) for span in each.spans)
         layout = struct.pack("<IIQII", key + 1, 0, each.slot, len(each.spans), 0) + spans + each.text
-        room = max(-(-each.slot // 4096), 1) * 4096
+        room = max(-(-(sum(each.lengths) if each.part else each.slot) // 4096), 1) * 4096
         extents = each.extents
         if not extents:
             for start in range(at, at + room, segment) if at % segment == 0 else [at]:
                 extents.append((start // segment + 1, start % segment, min(room, segment)))
             at += room
-        put = struct.pack("<IIQBB", 1, key + 1, key + 1, 0, 0) + struct.pack("<BBq", 0, 0, key)
+        if each.part:
+            packed.append((each.extents[0], each))
+        put = struct.pack("<IIQBB", 1, key + 1, key + 1, bool(each.part), 0) + struct.pack("<BBq", 0, 0, key)
         put += struct.pack("<II", 64, len(extents)) + b"".join(struct.pack("<QQQ", *extent) for extent in extents)
+        if each.part:
+            put += struct.pack(f"<QI{len(each.lengths)}I", each.part, len(each.lengths), *each.lengths)
         put += struct.pack("<I", len(each.meta)) + each.meta
         records.append(_item(catalog.LAYOUT, layout) + _item(catalog.PUT, put))
     payload = b"".join(struct.pack("<I", len(record)) + record for record in records)
@@ -137,6 +173,11 @@ def write(
     for number in range(-(-data // segment)):
         noise = random.Random(number).randbytes(min(segment, data - number * segment))
         (path / f"data-{number + 1:016x}").write_bytes(noise)
+    for (number, offset, _), each in packed:
+        if (number - 1) * segment < data:
+            with (path / f"data-{number:016x}").open("r+b") as file:
+                file.seek(offset)
+                file.write(b"".join(containers(each)))
 
 
 # --- what the descriptions say
@@ -344,7 +385,8 @@ def checkpoint(rng: random.Random) -> Checkpoint:
     if rng.random() < 0.1:
         at = rng.randrange(len(text))
         text = rng.choice([text[:at], text + b"x", text[:at] + bytes([rng.randrange(256)]) + text[at + 1 :]])
-    return Checkpoint(text, end, spans, rng.choice(METAS))
+    whole = Checkpoint(text, end, spans, rng.choice(METAS))
+    return encoded(whole) if rng.random() < 0.3 else whole
 
 
 # --- what is asked of them

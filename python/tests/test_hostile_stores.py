@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import RunPython
-from hostile_store import METAS, RIGHT, Region, checkpoint, described, plain, structure, write
+from hostile_store import METAS, RIGHT, Region, checkpoint, described, encoded, plain, structure, write
 
 import velocpy
 from velocpy import arrays, ondisk
@@ -118,6 +118,46 @@ def test_a_slot_that_no_file_holds(tmp_path: Path, run_python: RunPython, slot: 
                     assert isinstance(error, expected), repr(error)
                 else:
                     raise AssertionError("restored")
+        grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10
+        assert grown < 160, grown
+        """
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def bytes_of(count: int) -> Region:
+    return with_dtype("|u1", itemsize=1, shape=(count,), nbytes=count)
+
+
+def test_containers_are_decoded(tmp_path: Path) -> None:
+    whole = [plain([ITEM]), encoded(plain([ITEM])), encoded(plain([bytes_of(600_000)])), encoded(plain([]))]
+    write(tmp_path / "store", whole)
+    report = ondisk.check(tmp_path / "store", read_data=True)
+    assert (report.checkpoints, report.faults) == (4, ())
+    data = tmp_path / "store" / "data-0000000000000001"
+    data.write_bytes(random.Random(1).randbytes(data.stat().st_size))
+    faults = ondisk.check(tmp_path / "store", read_data=True).faults
+    assert {(fault.kind, fault.key) for fault in faults} == {("changed", 1), ("changed", 2)}
+    assert all("container" in fault.why for fault in faults)
+
+
+@pytest.mark.parametrize("length", [1 << 10, (1 << 30) + 720_960])
+def test_containers_that_no_file_holds(tmp_path: Path, run_python: RunPython, length: int) -> None:
+    """Rows take memory in proportion, and containers that are not there none."""
+    path = tmp_path / "store"
+    count = 2000
+    room = -(-count * length // 4096) * 4096
+    huge = plain([bytes_of(count << 30)], part=1 << 30, lengths=[length] * count, extents=[(2, 0, room)])
+    write(path, [huge], segment=1 << 50, data=0)
+    done = run_python(
+        f"""
+        import resource
+        from velocpy import ondisk
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        for read in (False, True):
+            faults = ondisk.check({str(path)!r}, read_data=read).faults
+            assert [fault.kind for fault in faults] == ["missing"], faults
+            assert faults[0].nbytes == {count * length}, faults
         grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10
         assert grown < 160, grown
         """

@@ -45,6 +45,8 @@ BUGS = [
     Bug("catalog-sync-error-ignored", "a failed sync of the catalog is ignored", "clear", FAULTS),
     Bug("head-of-another-store", "a head is not compared with the store", "false at 1", "TestDataFilesOfAnotherStore"),
     Bug("commit-without-bytes", "a commit counts without its bytes", "false at init 1", "TestAFrameWithoutItsBytes"),
+    Bug("later-contents-torn", "a commit area loses checkpoints in a form of later versions", "false", "TestContentsOfLaterVersions"),
+    Bug("long-decoding-in-a-commit-area", "a commit area has checkpoints that take long to decode", "drop 1", "TestACommitAreaHasLittleToDecode"),
     Bug("torn-bytes-not-rewritten", "bytes whose sync may have failed are not written again", "true", FAULTS),
     Bug("commit-area-overwritten", "a commit area is written over before the catalog has it", "drop 0", POWER),
     Bug("uncertain-room-not-reused", "the room of a failed commit is not reused while another commit is uncertain", "any", "TestAFailingDiskAtRandom", package="store"),

@@ -273,6 +273,7 @@ func (c *contents) lacksBytes(a *ahead) (lacks bool, err error) {
 	left := int64(mostAheadBytes)
 	// Applying the frame reports a malformed one.
 	_ = c.state.Preview(a.frames[len(a.frames)-1].Payload, func(row catalog.Row) {
+		//mutation:later-contents-torn
 		if !row.Readable() {
 			return // its bytes prove nothing: the frame counts, so that a writer refuses the store
 		}
