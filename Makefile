@@ -13,6 +13,8 @@ FUZZTIME  ?= 20s
 FUZZJOBS  ?= 2
 # Options for pytest, as in: make test PYTEST="-k lease -x"
 PYTEST    ?=
+# The packages whose Go tests run at once: many wait more than they compute
+GOJOBS    ?= 4
 
 EXTRAS  := dev,torch,safetensors,demo,adjoint,notebook,bench,docs
 PINS    := requirements/test.txt
@@ -33,7 +35,7 @@ export PYTHONUNBUFFERED = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-go race nocgo test-python cgocheck doctest docs install lint format generate profile fuzz fuzz-long bench wheel wheels try-wheels clean distclean machine
+.PHONY: help demo test test-fast test-go race nocgo nocgo-packages nocgo-durably test-python cgocheck doctest docs install lint format generate profile fuzz fuzz-long bench wheel wheels try-wheels clean distclean machine
 
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,13 +60,22 @@ test-fast: install ## Run what takes a few minutes: Go without the race detector
 
 test-go: race nocgo
 
-race: ## Run the Go tests under the race detector
-	go test -race -timeout 20m ./gocore/...
+# Packages whose tests run in one goroutine, as gocore/lint proves; nocgo runs their tests.
+ONE_GOROUTINE := gocore/lint/testdata/one-goroutine.txt
 
+race: ## Run the Go tests under the race detector
+	go test -race -timeout 20m -p $(GOJOBS) $$(go list ./gocore/... | grep -vxFf $(ONE_GOROUTINE))
+
+# Beside each other, as the store's tests wait more than they compute.
 nocgo: ## Run the Go tests without cgo: everything but the C ABI and the driver has to build that way
-	CGO_ENABLED=0 go test -timeout 20m $(NO_CABI)
-	CGO_ENABLED=0 go test ./gocore/store -args -durably
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=line nocgo-packages nocgo-durably
+
+nocgo-packages:
+	CGO_ENABLED=0 go test -timeout 20m -p $(GOJOBS) $(NO_CABI)
 	go -C tools test ./mutate
+
+nocgo-durably:
+	CGO_ENABLED=0 go test ./gocore/store -args -durably
 
 test-python: install
 	$(BIN)/python -m pytest $(PYTEST)
