@@ -646,7 +646,7 @@ func (c *catalog) acts(all map[string]func(*rapid.T)) {
 
 // TestModelOfCatalog is TestModel for durable tiers that have checkpoints from the beginning.
 func TestModelOfCatalog(t *testing.T) {
-	for range 10 {
+	for range rounds(10) {
 		rapid.Check(t, modelOfCatalog)
 	}
 }
@@ -660,7 +660,7 @@ func modelOfCatalog(t *rapid.T) {
 
 // TestModelOfArchive is the same for a small disk over a larger archive.
 func TestModelOfArchive(t *testing.T) {
-	for range 5 {
+	for range rounds(5) {
 		rapid.Check(t, modelOfArchive)
 	}
 }

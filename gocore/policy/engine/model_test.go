@@ -23,7 +23,7 @@ func TestModel(t *testing.T) {
 
 // TestModelOfLoads is the same for checkpoints most of which have to be loaded, with few other operations. Errors in loads are rare in TestModel.
 func TestModelOfLoads(t *testing.T) {
-	for range 30 {
+	for range rounds(30) {
 		rapid.Check(t, modelOfLoads)
 	}
 }

@@ -46,6 +46,9 @@ func TestMain(m *testing.M) {
 
 func startSource(t *testing.T) *source {
 	t.Helper()
+	if underRace {
+		t.Skip("the run without the race detector does it")
+	}
 	compiler := ""
 	for _, name := range []string{"g++", "clang++"} {
 		if found, err := exec.LookPath(name); err == nil {
