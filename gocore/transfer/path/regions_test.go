@@ -1,9 +1,9 @@
 package path
 
 import (
+	"bytes"
 	"errors"
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"unsafe"
 
@@ -66,7 +66,7 @@ func (d *drawn) compare(t *rapid.T, got []byte, sums []uint64) {
 	t.Helper()
 	for i, span := range d.spans {
 		want := d.slot[span.Offset : span.Offset+span.Bytes]
-		if !slices.Equal(got[span.Offset:span.Offset+span.Bytes], want) {
+		if !bytes.Equal(got[span.Offset:span.Offset+span.Bytes], want) {
 			t.Fatalf("region %d differs", i)
 		}
 		if sums[i] != checksum.Sum(want) {

@@ -34,10 +34,7 @@ func TestFewFilesAreOpen(t *testing.T) {
 	}
 	content := func(number int64) []byte {
 		p := make([]byte, length)
-		r := rand.New(rand.NewPCG(uint64(number), 0))
-		for i := range p {
-			p[i] = byte(r.Uint32())
-		}
+		_, _ = rand.NewChaCha8([32]byte{byte(number), byte(number >> 8)}).Read(p)
 		return p
 	}
 	s := open(o)

@@ -2,6 +2,7 @@ package segment
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io"
 	"io/fs"
@@ -32,9 +33,9 @@ func buffer(n, skew int) []byte {
 }
 
 func random(p []byte) []byte {
-	for i := range p {
-		p[i] = byte(rand.Uint32())
-	}
+	seed := [32]byte{}
+	binary.LittleEndian.PutUint64(seed[:], rand.Uint64())
+	_, _ = rand.NewChaCha8(seed).Read(p)
 	return p
 }
 
