@@ -74,6 +74,7 @@ func drawOne(t *rapid.T, number int, fd int32) one {
 // Captures of many checkpoints in one call leave what a loop leaves: the same keys in the same order, the same bytes, the same automatic keys. Some wait for room,
 // some are large, some keys come twice.
 func TestManyIsALoop(t *testing.T) {
+	rarely(t)
 	for name, cfg := range map[string]func() config.Config{
 		"host":            func() config.Config { return cached(32<<20, 0, vfs.NewMem(1<<20)) },
 		"small host":      func() config.Config { return cached(700<<10, 64<<20, vfs.NewMem(128<<20)) },

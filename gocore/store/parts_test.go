@@ -103,6 +103,7 @@ var places = map[string]struct {
 
 // Parts of regions come back exactly from every place, alone and beside whole regions. Damage to a byte of a part is found wherever bytes are verified.
 func TestPartsOfRegions(t *testing.T) {
+	rarely(t)
 	for name, place := range places {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(r *rapid.T) {
