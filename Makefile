@@ -15,6 +15,8 @@ FUZZJOBS  ?= 2
 PYTEST    ?=
 # The packages whose Go tests run at once: many wait more than they compute
 GOJOBS    ?= 4
+# The processes that share the Python tests
+TESTJOBS  ?= 2
 
 EXTRAS  := dev,torch,safetensors,demo,adjoint,notebook,bench,docs
 PINS    := requirements/test.txt
@@ -77,8 +79,10 @@ nocgo-packages:
 nocgo-durably:
 	CGO_ENABLED=0 go test ./gocore/store -args -durably
 
+# Those that measure time come when nothing else runs; that PYTEST may select none of them is no failure (5).
 test-python: install
-	$(BIN)/python -m pytest $(PYTEST)
+	$(BIN)/python -m pytest -n $(TESTJOBS) --dist loadgroup -m "not alone" $(PYTEST)
+	$(BIN)/python -m pytest -m alone $(PYTEST) || test $$? -eq 5
 
 # These move every kind of bytes through the ABI.
 CGOCHECK_TESTS := regions sources leases tickets plans threads model
@@ -86,7 +90,8 @@ CGOCHECK_CORE  := build/cgocheck/velocpy/libvelocpy_core.so
 
 cgocheck: install ## Run the data paths on a core that checks every pointer between Go and C
 	GOEXPERIMENT=cgocheck2 $(BIN)/python setup.py --quiet build_go --build-base build/cgocheck --build-lib build/cgocheck
-	VELOCPY_CORE=$(CURDIR)/$(CGOCHECK_CORE) $(BIN)/python -m pytest -m "not slow" $(CGOCHECK_TESTS:%=python/tests/test_%.py)
+	VELOCPY_CORE=$(CURDIR)/$(CGOCHECK_CORE) $(BIN)/python -m pytest -n $(TESTJOBS) --dist loadgroup -m "not slow and not alone" $(CGOCHECK_TESTS:%=python/tests/test_%.py)
+	VELOCPY_CORE=$(CURDIR)/$(CGOCHECK_CORE) $(BIN)/python -m pytest -m "alone and not slow" $(CGOCHECK_TESTS:%=python/tests/test_%.py)
 
 doctest: install ## Run the examples in the docstrings
 	$(BIN)/python -m pytest --doctest-modules python/velocpy

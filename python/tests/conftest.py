@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
@@ -34,8 +35,14 @@ def mpi_launcher() -> str | None:
     return shutil.which("mpiexec", path=os.pathsep.join([beside, os.environ.get("PATH", os.defpath)]))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip, with the reason, what needs a device or a launcher that this machine lacks."""
+def shares(config: pytest.Config) -> bool:
+    """Whether this process shares the tests with others: a worker of xdist."""
+    return hasattr(config, "workerinput")
+
+
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip, with the reason, what needs a device or a launcher that is not there; tell xdist what goes together."""
     lacking = {}
     if not Path("/dev/nvidiactl").exists():
         lacking["gpu"] = pytest.mark.skip(reason="no CUDA device on this machine")
@@ -45,6 +52,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for name, skip in lacking.items():
             if item.get_closest_marker(name):
                 item.add_marker(skip)
+        # The tests of a file share fixtures, so that one process runs them all, unless they are long and share little.
+        if shares(config) and not item.get_closest_marker("spread"):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 _failed = pytest.StashKey[bool]()
@@ -113,12 +123,20 @@ def run_python(tmp_path: Path) -> RunPython:
 
 
 @pytest.fixture(scope="session")
-def double_core(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def double_core(root: Path, pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The core of this checkout with the driver's double for its driver."""
     go = shutil.which("go")
     if go is None or not (root / "gocore").is_dir():
         pytest.skip("there is no Go here, or no sources")
-    library = tmp_path_factory.mktemp("double") / "libvelocpy_double.so"
-    command = [go, "build", "-buildmode=c-shared", "-buildvcs=false", "-tags=velocpy_double", "-o", str(library)]
-    subprocess.run([*command, "./gocore/cabi"], cwd=root, check=True)
+    place = tmp_path_factory.getbasetemp()
+    if shares(pytestconfig):
+        place = place.parent  # that of all processes of this run: one builds, the others wait for it
+    library = place / "libvelocpy_double.so"
+    with (place / "double.lock").open("w") as lock:
+        fcntl.lockf(lock, fcntl.LOCK_EX)
+        if not library.exists():
+            made = library.with_suffix(".new")
+            command = [go, "build", "-buildmode=c-shared", "-buildvcs=false", "-tags=velocpy_double", "-o", str(made)]
+            subprocess.run([*command, "./gocore/cabi"], cwd=root, check=True)
+            made.rename(library)
     return library

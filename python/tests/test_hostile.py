@@ -187,7 +187,6 @@ def test_index_like_keys(store: velocpy.Store) -> None:
         iter([np.zeros(1)]),
         {"a", "b"},
     ],
-    ids=lambda value: str(value)[:30],
 )
 def test_regions(store: velocpy.Store, regions: Any) -> None:
     history = store.history("h")

@@ -148,6 +148,7 @@ def test_a_lease_is_summed_up(store: velocpy.Store) -> None:
         assert "writable" in lease._repr_html_()
 
 
+@pytest.mark.alone
 def test_many_checkpoints_and_histories() -> None:
     with velocpy.open(host="256MiB") as store:
         history = store.history("h")

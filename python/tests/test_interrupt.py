@@ -123,6 +123,7 @@ assert history.restore(1)["u"].sum() == 3
 }
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("wait", WAITS)
 def test_keyboard_interrupt_in_wait(run_python: RunPython, wait: str, record_property) -> None:
     latencies = []

@@ -106,6 +106,7 @@ def test_nothing_is_done_without_debug(monkeypatch: pytest.MonkeyPatch, tmp_path
         store.wait("disk")
 
 
+@pytest.mark.alone
 def test_a_look_at_the_level_is_cheap() -> None:
     """A tenth of a microsecond on an idle machine; the best of several tries counts."""
     times = []

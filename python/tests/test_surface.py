@@ -161,6 +161,7 @@ def test_names_that_people_import() -> None:
     assert velocpy.__version__.count(".") == 2
 
 
+@pytest.mark.alone
 def test_calls_are_light(record_property) -> None:  # type: ignore[no-untyped-def]
     """Measured, printed, and bounded only against an accident: the bars of the project stand in the benchmarks."""
     with velocpy.open(host="64MiB") as store:

@@ -103,6 +103,7 @@ def test_one_key_fought_over() -> None:
         assert failures == []
 
 
+@pytest.mark.alone
 def test_gil_released_during_large_copies() -> None:
     """A counter in another thread goes on while the core copies."""
     with velocpy.open(host="1GiB") as store:
