@@ -136,7 +136,9 @@ def double_core(root: Path, pytestconfig: pytest.Config, tmp_path_factory: pytes
         fcntl.lockf(lock, fcntl.LOCK_EX)
         if not library.exists():
             made = library.with_suffix(".new")
-            command = [go, "build", "-buildmode=c-shared", "-buildvcs=false", "-tags=velocpy_double", "-o", str(made)]
-            subprocess.run([*command, "./gocore/cabi"], cwd=root, check=True)
+            # The flags of build_support/core.py: the install has compiled most packages with them.
+            flags = ["-buildmode=c-shared", "-trimpath", "-buildvcs=false", "-pgo=gocore/cabi/core.pgo"]
+            command = [go, "build", *flags, "-tags=velocpy_double", "-o", str(made), "./gocore/cabi"]
+            subprocess.run(command, cwd=root, check=True)
             made.rename(library)
     return library
