@@ -81,7 +81,7 @@ nocgo-durably:
 
 # Those that measure time come when nothing else runs; that PYTEST may select none of them is no failure (5).
 test-python: install
-	$(BIN)/python -m pytest -n $(TESTJOBS) --dist loadgroup -m "not alone" $(PYTEST)
+	$(BIN)/python -m pytest -n $(TESTJOBS) --dist loadfile -m "not alone" $(PYTEST)
 	$(BIN)/python -m pytest -m alone $(PYTEST) || test $$? -eq 5
 
 # These move every kind of bytes through the ABI.
@@ -90,7 +90,7 @@ CGOCHECK_CORE  := build/cgocheck/velocpy/libvelocpy_core.so
 
 cgocheck: install ## Run the data paths on a core that checks every pointer between Go and C
 	GOEXPERIMENT=cgocheck2 $(BIN)/python setup.py --quiet build_go --build-base build/cgocheck --build-lib build/cgocheck
-	VELOCPY_CORE=$(CURDIR)/$(CGOCHECK_CORE) $(BIN)/python -m pytest -n $(TESTJOBS) --dist loadgroup -m "not slow and not alone" $(CGOCHECK_TESTS:%=python/tests/test_%.py)
+	VELOCPY_CORE=$(CURDIR)/$(CGOCHECK_CORE) $(BIN)/python -m pytest -n $(TESTJOBS) --dist loadfile -m "not slow and not alone" $(CGOCHECK_TESTS:%=python/tests/test_%.py)
 	VELOCPY_CORE=$(CURDIR)/$(CGOCHECK_CORE) $(BIN)/python -m pytest -m "alone and not slow" $(CGOCHECK_TESTS:%=python/tests/test_%.py)
 
 doctest: install ## Run the examples in the docstrings

@@ -12,6 +12,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from multiprocessing import resource_tracker
 from pathlib import Path
+from typing import Any
 
 import leaks
 import numpy as np
@@ -35,14 +36,25 @@ def mpi_launcher() -> str | None:
     return shutil.which("mpiexec", path=os.pathsep.join([beside, os.environ.get("PATH", os.defpath)]))
 
 
-def shares(config: pytest.Config) -> bool:
-    """Whether this process shares the tests with others: a worker of xdist."""
-    return hasattr(config, "workerinput")
+#: Long tests that share little with the others of their file.
+SPREAD = ("test_every_bug_is_found", "test_interrupted_at_every_bytecode")
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist reads the groups
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip, with the reason, what needs a device or a launcher that is not there; tell xdist what goes together."""
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Let one process run the tests of a file, which share fixtures, but for those that are spread."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file, _, test = nodeid.partition("::")
+            return nodeid if test.partition("[")[0] in SPREAD else file
+
+    return Scheduling(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip, with the reason, what needs a device or a launcher that this machine lacks."""
     lacking = {}
     if not Path("/dev/nvidiactl").exists():
         lacking["gpu"] = pytest.mark.skip(reason="no CUDA device on this machine")
@@ -52,9 +64,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for name, skip in lacking.items():
             if item.get_closest_marker(name):
                 item.add_marker(skip)
-        # The tests of a file share fixtures, so that one process runs them all, unless they are long and share little.
-        if shares(config) and not item.get_closest_marker("spread"):
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 _failed = pytest.StashKey[bool]()
@@ -129,7 +138,7 @@ def double_core(root: Path, pytestconfig: pytest.Config, tmp_path_factory: pytes
     if go is None or not (root / "gocore").is_dir():
         pytest.skip("there is no Go here, or no sources")
     place = tmp_path_factory.getbasetemp()
-    if shares(pytestconfig):
+    if hasattr(pytestconfig, "workerinput"):
         place = place.parent  # that of all processes of this run: one builds, the others wait for it
     library = place / "libvelocpy_double.so"
     with (place / "double.lock").open("w") as lock:

@@ -22,7 +22,6 @@ LONG = os.environ.get("VELOCPY_LONG") == "1"
 COUNT = 100_000 if LONG else 2_000
 
 
-@pytest.mark.spread
 @pytest.mark.timeout(7200 if LONG else 300)
 @pytest.mark.parametrize("tiers", ["memory", "disk", "durable"])
 @pytest.mark.parametrize("mode", ["raise", "handle", "collect", "signal"])

@@ -142,7 +142,6 @@ def mutate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.spread
 @pytest.mark.parametrize("bug", BUGS if TURN is None else BUGS[int(TURN) % 3 :: 3], ids=lambda bug: bug.marker)
 @pytest.mark.timeout(300)
 def test_every_bug_is_found(bug: Bug, mutate: Path, tmp_path: Path) -> None:
