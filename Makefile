@@ -68,8 +68,9 @@ ONE_GOROUTINE := gocore/lint/testdata/one-goroutine.txt
 race: ## Run the Go tests under the race detector
 	go test -race -timeout 20m -p $(GOJOBS) $$(go list ./gocore/... | grep -vxFf $(ONE_GOROUTINE))
 
-# Beside each other, as the store's tests wait more than they compute.
+# Both run beside each other, as the store's tests wait more than they compute. What they share is compiled before, once.
 nocgo: ## Run the Go tests without cgo: everything but the C ABI and the driver has to build that way
+	CGO_ENABLED=0 go build $(NO_CABI)
 	$(MAKE) --no-print-directory --jobs=2 --output-sync=line nocgo-packages nocgo-durably
 
 nocgo-packages:
