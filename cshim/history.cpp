@@ -1,6 +1,7 @@
 #include "history.h"
 
 #include <algorithm>
+#include <cstring>
 #include <deque>
 #include <iterator>
 #include <numeric>
@@ -342,10 +343,11 @@ std::unique_ptr<LeaseMemory> History::restored(py::handle key, py::handle region
 }
 
 void History::restore_into(py::handle key, py::handle regions, py::handle into, py::handle parts, bool last, py::handle timeout,
-                           py::handle stream, py::handle written, py::handle observe) {
+                           py::handle stream, py::handle written, py::handle observe, bool peek) {
   bool begun = false;
+  const int32_t flags = (last ? VELOC_RS_LAST : 0) | (peek ? VELOC_RS_PEEK : 0) | (loops_ > 0 ? VELOC_RS_LOOPED : 0);
   try {
-    copied(key, regions, into, parts, (last ? VELOC_RS_LAST : 0) | (loops_ > 0 ? VELOC_RS_LOOPED : 0), timeout, stream, &begun);
+    copied(key, regions, into, parts, flags, timeout, stream, &begun);
   } catch (py::error_already_set&) {
     if (begun) written(into);
     throw;
@@ -389,7 +391,59 @@ void History::copied(py::handle key, py::handle regions, py::handle into, py::ha
   }
   *begun = status != VELOC_E_BELATED && status != VELOC_E_INVALID && status != VELOC_E_NOT_FOUND && status != VELOC_E_CLOSED;
   if (status < 0) fail(table, named, key, error);
-  reader_.noted(out.hints_left);
+  if ((flags & VELOC_RS_PEEK) == 0) reader_.noted(out.hints_left);
+}
+
+namespace {
+
+// A writable, contiguous buffer of the caller's.
+class Buffer {
+ public:
+  explicit Buffer(py::handle object) {
+    if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_CONTIG) != 0) throw py::error_already_set();
+  }
+  ~Buffer() { PyBuffer_Release(&view_); }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  void* data() const { return view_.buf; }
+  int64_t size() const { return view_.len; }
+
+ private:
+  Py_buffer view_;
+};
+
+}  // namespace
+
+void History::read(py::handle key, uint64_t layout, int32_t region, int64_t offset, py::handle to, py::handle timeout) {
+  const Core& table = core();
+  const Deadline deadline = Deadline::from(timeout);
+  const Key named(key);
+  const Buffer buffer(to);
+  veloc_region destination{};
+  destination.data = buffer.data();
+  destination.nbytes = buffer.size();
+  destination.itemsize = 1;
+  veloc_part part{};
+  part.offset = offset;
+  part.itemsize = buffer.size();
+  veloc_restore_args args{};
+  args.key = *named.get();
+  args.select = &region;
+  args.n_select = 1;
+  args.into = &destination;
+  args.n_into = 1;
+  args.parts = &part;
+  args.expected_layout = layout;
+  args.flags = VELOC_RS_PEEK | (timeout.is_none() ? 0 : VELOC_RS_PATIENT) | (loops_ > 0 ? VELOC_RS_LOOPED : 0);
+  veloc_outcome out{};
+  veloc_error error;
+  int32_t status;
+  drive(table, where(key).waiting_for("bytes"), deadline, &out, &error, &status, [&](int fd, veloc_outcome* o, veloc_error* e) {
+    args.event_fd = fd;
+    return table.restore(handle_, &args, o, e);
+  });
+  if (status < 0) fail(table, named, key, error);
 }
 
 std::shared_ptr<const Layout> History::look_up(const Core& table, const Key& named, py::handle key, uint64_t* id) const {
@@ -527,6 +581,84 @@ py::object History::lookup(py::handle key) const {
   if (status == VELOC_E_NOT_FOUND) return py::none();
   if (status < 0) raise(error, where(key));
   return py::make_tuple(info.payload_bytes, info.slot_bytes, info.meta_len, info.tiers, info.ready != 0, info.ticket, info.captured_ns);
+}
+
+namespace {
+
+// Reads the core's description of a version, whose lengths the core vouches for.
+class Description {
+ public:
+  explicit Description(const std::string& bytes) : left_(bytes) {}
+
+  uint64_t number() {
+    uint64_t value;
+    std::memcpy(&value, take(sizeof value).data(), sizeof value);
+    return value;
+  }
+
+  std::string_view take(size_t length) {
+    const std::string_view taken = left_.substr(0, length);
+    left_.remove_prefix(length);
+    return taken;
+  }
+
+  // count checksums, each with the hashes of leaves behind it.
+  py::list sums(uint64_t count) {
+    py::list all;
+    for (; count > 0; --count) {
+      const uint64_t sum = number();
+      const std::string_view leaves = take(static_cast<size_t>(number()) * sizeof(uint64_t));
+      all.append(py::make_tuple(sum, py::bytes(leaves.data(), leaves.size())));
+    }
+    return all;
+  }
+
+ private:
+  std::string_view left_;
+};
+
+py::tuple numbers_of(const std::vector<int64_t>& numbers) {
+  py::tuple all(numbers.size());
+  for (size_t i = 0; i < numbers.size(); ++i) all[i] = numbers[i];
+  return all;
+}
+
+py::list described(const Layout& layout) {
+  py::list regions;
+  for (size_t i = 0; i < layout.regions.size(); ++i) {
+    const RegionLayout& region = layout.regions[i];
+    regions.append(py::make_tuple(layout.region_label(i), region.dtype_text, region.itemsize, numbers_of(region.shape),
+                                  numbers_of(region.strides), region.nbytes));
+  }
+  return regions;
+}
+
+}  // namespace
+
+py::tuple History::describe(py::handle key) const {
+  const Core& table = core();
+  const Key named(key);
+  for (int lookup = 0; lookup < kLookups; ++lookup) {
+    bool found = true;
+    const std::string bytes = filled([&](char* buffer, int64_t capacity, int64_t* length, veloc_error* error) {
+      const int32_t status = table.describe(handle_, named.get(), buffer, capacity, length, error);
+      found = status != VELOC_E_NOT_FOUND;
+      return found ? status : VELOC_OK;
+    });
+    if (!found) raise_not_found(key);
+    Description read(bytes);
+    const uint64_t ticket = read.number(), serial = read.number(), id = read.number(), slot = read.number();
+    const uint64_t sums = read.number(), meta = read.number();
+    const auto layout = store_->layout(id, static_cast<int64_t>(slot), where(key));
+    if (!layout) continue;  // the checkpoint went meanwhile
+    const py::list checksums = read.sums(sums);
+    const std::string_view note = read.take(static_cast<size_t>(meta));
+    return py::make_tuple(ticket, serial, id, layout->sequence,
+                          layout->structure ? py::object(py::bytes(*layout->structure)) : py::object(py::none()), described(*layout),
+                          sums == 0 ? py::object(py::none()) : py::object(checksums),
+                          note.empty() ? py::object(py::none()) : py::object(py::bytes(note.data(), note.size())));
+  }
+  raise(changing(), where(key));
 }
 
 void History::withdraw(const py::object& sources, int32_t (*Core::*call)(uint64_t, veloc_error*)) {

@@ -36,7 +36,10 @@ class History {
   // fails. parts: None for whole regions; or what of them is wanted, tuples as Part takes them: a dict by label, or a tuple with that of
   // the only region.
   void restore_into(py::handle key, py::handle regions, py::handle into, py::handle parts, bool last, py::handle timeout, py::handle stream,
-                    py::handle written, py::handle observe);
+                    py::handle written, py::handle observe, bool peek);
+  // Fills a contiguous buffer with bytes of a region, from byte offset on, in the order of the slot; it does not advance the plan.
+  // layout: the id that describe() returned. Raises CheckpointDropped if the checkpoint has another one.
+  void read(py::handle key, uint64_t layout, int32_t region, int64_t offset, py::handle to, py::handle timeout);
 
   // False if there was no such checkpoint.
   bool drop(py::handle key);
@@ -52,6 +55,9 @@ class History {
   py::tuple known() const;
   // (payload bytes, slot bytes, meta bytes, tiers, ready, ticket), or None.
   py::object lookup(py::handle key) const;
+  // (ticket, serial, layout, sequence, structure or None, regions, checksums or None, meta or None). Per region (label, dtype text,
+  // element bytes, shape, strides in the slot, bytes); per checksum (checksum, bytes of the hashes of leaves). Raises CheckpointNotFound.
+  py::tuple describe(py::handle key) const;
 
   // Reads on in sources if the core knows too little of the plan, and no other thread reads.
   void read_hints(const py::object& sources);

@@ -32,6 +32,7 @@ namespace velocpy {
   X(history_len)           \
   X(keys)                  \
   X(lookup)                \
+  X(describe)              \
   X(checkpoint)            \
   X(checkpoint_many)       \
   X(restore)               \

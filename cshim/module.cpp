@@ -193,7 +193,9 @@ void bind_history(py::module_& m) {
       .def("restore", &History::restore, py::arg("key"), py::arg("regions"), py::arg("last"), py::arg("peek"), py::arg("timeout"),
            py::arg("streams") = std::vector<uint64_t>(), py::arg("observe") = py::none())
       .def("restore_into", &History::restore_into, py::arg("key"), py::arg("regions"), py::arg("into"), py::arg("parts"), py::arg("last"),
-           py::arg("timeout"), py::arg("stream"), py::arg("written"), py::arg("observe"))
+           py::arg("timeout"), py::arg("stream"), py::arg("written"), py::arg("observe"), py::arg("peek") = false)
+      .def("read", &History::read, py::arg("key"), py::arg("layout"), py::arg("region"), py::arg("offset"), py::arg("to"),
+           py::arg("timeout"))
       .def("drop", &History::drop, py::arg("key"))
       .def("clear", &History::clear, py::arg("sources"))
       .def("retain", &History::retain, py::arg("last"), py::arg("every"), py::arg("named"), py::arg("keys"), py::arg("best"), py::arg("by"),
@@ -203,6 +205,7 @@ void bind_history(py::module_& m) {
       .def("keys", &History::keys)
       .def("known", &History::known)
       .def("lookup", &History::lookup, py::arg("key"))
+      .def("describe", &History::describe, py::arg("key"))
       .def("read_hints", &History::read_hints, py::arg("sources"))
       .def("hint_clear", &History::hint_clear, py::arg("sources"))
       .def("hint_anew", &History::hint_anew)

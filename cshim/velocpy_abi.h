@@ -303,6 +303,11 @@ int32_t veloc_history_len(uint64_t history, int64_t* n, veloc_error* err);
 /* Keys in the order of their latest write: per key int32 kind, int32 text_len, int64 number, text. */
 int32_t veloc_keys(uint64_t history, char* buf, int64_t cap, int64_t* len, veloc_error* err);
 int32_t veloc_lookup(uint64_t history, const veloc_key* key, veloc_info* info, veloc_error* err);
+/* The current version of a checkpoint, without its bytes. Six uint64: its ticket, as in veloc_info; its serial, which no other version of
+ * the store ever has, 0 if it has none yet; layout; slot_bytes; the number of checksums, 0 or that of the regions; meta_len. Then per
+ * checksum uint64 checksum, uint64 number of hashes, and as many uint64 hashes of leaves: none if the region has one leaf at most, or they
+ * are not known. Then the meta. Checksums and leaves are defined in docs/format.md; those of the captured bytes, in every tier. */
+int32_t veloc_describe(uint64_t history, const veloc_key* key, char* buf, int64_t cap, int64_t* len, veloc_error* err);
 
 /* Checkpoints. */
 int32_t veloc_checkpoint(uint64_t history, const veloc_checkpoint_args* args, veloc_outcome* out, veloc_error* err);

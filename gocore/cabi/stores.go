@@ -244,6 +244,36 @@ func veloc_lookup(history C.uint64_t, key *C.veloc_const_key, info *C.veloc_info
 	})
 }
 
+//export veloc_describe
+func veloc_describe(history C.uint64_t, key *C.veloc_const_key, buf *C.char, capacity C.int64_t, length *C.int64_t, failure *C.veloc_error) C.int32_t {
+	return withHistory(history, failure, func(h *store.History) error {
+		k, err := keyOf(key)
+		if err != nil {
+			return err
+		}
+		d, err := h.Describe(k)
+		if err != nil {
+			return err
+		}
+		return give(string(appendDescription(nil, &d)), buf, capacity, length)
+	})
+}
+
+// appendDescription writes a description in the form of veloc_describe.
+func appendDescription(b []byte, d *store.Description) []byte {
+	for _, number := range []uint64{d.Ticket, d.Serial, d.Layout, uint64(d.Slot), uint64(len(d.Sums)), uint64(len(d.Meta))} {
+		b = binary.LittleEndian.AppendUint64(b, number)
+	}
+	for i, sum := range d.Sums {
+		b = binary.LittleEndian.AppendUint64(b, sum)
+		b = binary.LittleEndian.AppendUint64(b, uint64(len(d.Leaves[i])))
+		for _, leaf := range d.Leaves[i] {
+			b = binary.LittleEndian.AppendUint64(b, leaf)
+		}
+	}
+	return append(b, d.Meta...)
+}
+
 //export veloc_drop
 func veloc_drop(history C.uint64_t, key *C.veloc_const_key, failure *C.veloc_error) C.int32_t {
 	return withHistory(history, failure, func(h *store.History) error {

@@ -70,6 +70,20 @@ func (v *Version) AllLeaves() []uint64 {
 	return nil
 }
 
+// LeavesByRegion returns the hashes of the leaves of each region with more than one; nil for other regions, and where they are not known.
+func (v *Version) LeavesByRegion() [][]uint64 {
+	if v.Sums == nil {
+		return nil
+	}
+	found := v.knownLeaves(v.Layout.All())
+	for i, leaves := range found {
+		if len(leaves) < 2 {
+			found[i] = nil
+		}
+	}
+	return found
+}
+
 // multiple is the number of leaves of a region; 0 if there is at most one.
 func multiple(bytes int64) int {
 	if n := checksum.Leaves(bytes); n > 1 {

@@ -187,6 +187,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "history_len": (U64, Pointer),
     "keys": (U64, Pointer, I64, Pointer),
     "lookup": (U64, Pointer, Pointer),
+    "describe": (U64, Pointer, Pointer, I64, Pointer),
     "checkpoint": (U64, Pointer, Pointer),
     "checkpoint_many": (U64, Pointer, I64, Pointer, Pointer),
     "restore": (U64, Pointer, Pointer),

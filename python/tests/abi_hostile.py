@@ -124,6 +124,7 @@ def null_pointers(core: Core) -> None:
             "restore": [x.history],
             "drop": [x.history],
             "lookup": [x.history],
+            "describe": [x.history],
             "keys": [x.history],
             "history_len": [x.history],
             "hint": [x.history],
@@ -237,6 +238,7 @@ def handles_that_name_nothing(core: Core) -> None:
             assert core.call("lease_use", handle, 0) == STALE
             assert core.call("lease_read", handle, 0, 0, None) == STALE
             assert core.call("lookup", handle, where(key), where(info)) == STALE
+            assert core.call("describe", handle, where(key), None, 0, where(c.c_int64())) == STALE
             assert core.call("step", handle, where(out)) == STALE
             assert core.call("ticket", handle, x.out.ticket, where(TicketState())) == STALE
             assert core.call("restore", handle, where(RestoreArgs()), where(out)) == STALE
@@ -524,6 +526,7 @@ def leases_for_the_last_time(core: Core) -> None:
             assert (status, out.flags & 4) == (OK, 4)
             assert count() == 1
             assert core.call("lookup", x.history, where(key), where(info)) == NOT_FOUND
+            assert core.call("describe", x.history, where(key), None, 0, where(length)) == NOT_FOUND
             assert x.restore(key=key)[0] == NOT_FOUND
             assert core.call("lease_release", out.lease, None, 0) == OK  # not taken: it is back
             assert count() == 2
@@ -665,7 +668,13 @@ def configurations(core: Core) -> None:
 
 def small_buffers(core: Core) -> None:
     with opened(core) as x:
-        for name, handles in {"stats": [x.store], "keys": [x.history], "layout": [x.store, x.out.layout]}.items():
+        key = Key(1, None, 0, 0, 0)
+        for name, handles in {
+            "stats": [x.store],
+            "keys": [x.history],
+            "describe": [x.history, where(key)],
+            "layout": [x.store, x.out.layout],
+        }.items():
             length = c.c_int64()
             assert core.call(name, *handles, None, 0, where(length)) == OK
             n = length.value
@@ -677,6 +686,21 @@ def small_buffers(core: Core) -> None:
             assert core.call(name, *handles, where(buffer), n + 200, where(length)) == OK
             assert buffer.raw[length.value :] == b"\xaa" * (n + 200 - length.value), name
         json.loads(c.string_at(where(buffer), 0) or b"{}")
+
+
+def descriptions(core: Core) -> None:
+    with opened(core) as x:
+        status, out = x.checkpoint(meta=c.cast(c.c_char_p(b"note"), Pointer), meta_len=4)
+        assert status == OK
+        buffer, length, key = c.create_string_buffer(1000), c.c_int64(), Key(1, None, 0, 0, 0)
+        assert core.call("describe", x.history, where(key), where(buffer), 1000, where(length)) == OK
+        numbers = memoryview(buffer.raw[: length.value - 4]).cast("Q").tolist()
+        assert [numbers[0], *numbers[2:6]] == [out.ticket, out.layout, 128, 2, 4]
+        assert (len(numbers), numbers[7], numbers[9]) == (10, 0, 0)
+        assert buffer.raw[length.value - 4 : length.value] == b"note"
+        for n in NEGATIVE:
+            assert core.call("describe", x.history, where(key), where(buffer), n, where(length)) == INVALID
+        assert core.call("describe", x.history, where(Key(1, None, 0, 7, 0)), None, 0, where(length)) == INVALID
 
 
 def after_close(core: Core) -> None:
@@ -694,6 +718,7 @@ def after_close(core: Core) -> None:
         "drop": [x.history, where(key)],
         "history_len": [x.history, where(n)],
         "lookup": [x.history, where(key), where(Info())],
+        "describe": [x.history, where(key), None, 0, where(n)],
         "restore": [x.history, where(RestoreArgs()), where(out)],
         "ticket": [x.store, x.out.ticket, where(TicketState())],
         "checkpoint": [x.history, where(x.checkpoint_args()), where(out)],
@@ -769,6 +794,7 @@ TESTS: dict[str, Callable[[Core], None]] = {
         one_operation_from_two_threads,
         configurations,
         small_buffers,
+        descriptions,
         after_close,
         hooks_are_off,
         texts_are_cut_whole,
