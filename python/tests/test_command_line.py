@@ -46,6 +46,7 @@ RUNS = {
     ("ls",): ["{store}", "run"],
     ("show",): ["{store}", "run", "7"],
     ("check",): ["{store}", "--read-data"],
+    ("diff",): ["{store}", "{store}"],
     ("gc",): ["{store}", "--dry-run"],
     ("backup",): ["{store}", "{store}-copy"],
     ("export",): ["{store}", "run", "7", "{tmp}/state.npz"],

@@ -40,6 +40,15 @@ CASES: dict[str, tuple[Callable[[Path], tuple[object, ...]], str]] = {
     "no store": (lambda path: ("check", path), "velocpy.store"),
     "no history": (lambda path: ("ls", path / "store", "none"), "velocpy ls PATH"),
     "no checkpoint": (lambda path: ("show", path / "store", "h", "none"), "velocpy ls PATH HISTORY"),
+    "nothing to compare": (lambda path: ("diff", path / "store", path), "velocpy.store"),
+    "no history to compare": (
+        lambda path: ("diff", path / "store", path / "store", "--history", "x"),
+        "velocpy ls PATH",
+    ),
+    "no checkpoint to compare": (
+        lambda path: ("diff", path / "store", path / "store", "--history", "h", "--key", "9"),
+        "velocpy ls PATH HISTORY",
+    ),
     "nothing to export": (lambda path: ("export", path / "store", "h", "9", path / "o.npz"), "velocpy ls PATH"),
     "no such format": (lambda path: ("export", path / "store", "h", "1", path / "o.foo"), "safetensors or npz"),
     "a subset": (lambda path: ("check", path / "store", "--subset", "7/3"), "--subset"),

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
 import numpy as np
 
-from . import _core, arguments, arrays, html, records, tree
+from . import _core, arguments, arrays, comparing, html, records, tree
 from .choices import BestOrder, TierName
+from .comparison import Comparison, HistoryComparison
 from .errors import TIERS, InvalidArgument, InvalidType, VelocError, not_found
 from .interfaces import HistoryOwner, Key, Parts
 from .lease import Lease
@@ -525,6 +526,147 @@ class Checkpoints:
                 self._sources.append((None, False, plan))
         self._core.hint_anew()
 
+    # --- comparisons ---
+
+    def compare(
+        self,
+        key: Key,
+        other: Checkpoints,
+        other_key: Key | None = None,
+        *,
+        limit: int = 10,
+        rtol: float | None = None,
+        atol: float | None = None,
+        timeout: float | None = None,
+    ) -> Comparison:
+        """Compares a checkpoint with one of another history, or of this one, and says in what they differ.
+
+        Bit by bit, unless a tolerance is given. Only leaves of 256 KiB are read whose hashes differ, in whatever tier
+        they lie, a few MiB at a time; the bytes of two equal checkpoints are not read. Where the hashes are not known,
+        as in a store without checksums, whole regions are. Nothing in the stores changes, and plans do not advance.
+
+        What was written and is damaged since is not found unless it is read: `velocpy.ondisk.check` finds it.
+
+        Parameters
+        ----------
+        key
+            Of the checkpoint here.
+        other
+            The history of the other checkpoint: of this store or of another one, which may be open to read
+            (``mode="r"``), or this history.
+        other_key
+            Its key; None: ``key``.
+        limit
+            How many ranges of elements are listed for each region, and how many values of trees.
+        rtol, atol
+            Numbers are the same that differ by no more than ``atol + rtol * abs(that of other)``, as `numpy.isclose`
+            has it, and so are two NaN. With either of them given, the other one is 0. For what is no number each bit
+            counts.
+        timeout
+            Seconds to wait for each transfer.
+
+        Returns
+        -------
+        velocpy.comparison.Comparison
+            True when they are equal; ``regions`` has what differs.
+
+        Raises
+        ------
+        CheckpointNotFound, CheckpointDropped, CorruptCheckpoint, TierIOError, WaitTimeout, StoreClosed
+            The text says on which side. Nothing has changed.
+        InvalidArgument, InvalidType
+            Likewise.
+
+        Examples
+        --------
+        >>> import numpy, velocpy
+        >>> with velocpy.open(host="16MiB") as store:
+        ...     run = store.history("run")
+        ...     u = numpy.zeros((100, 100))
+        ...     _ = run.checkpoint(1, u=u, v=u)
+        ...     u[20, 30:40] = 1e-9
+        ...     _ = run.checkpoint(2, u=u, v=u * 0)
+        ...     found = run.compare(1, run, 2)
+        ...     print(found.equal, found.regions[0].index, found.regions[0].count)
+        ...     print(bool(run.compare(1, run, 2, atol=1e-6)))
+        False (slice(20, 21, None), slice(30, 40, None)) 10
+        True
+        """
+        options = comparing.options_of(limit, rtol, atol, timeout)
+        theirs = plain_key(key if other_key is None else other_key)
+        return comparing.compare(self, plain_key(key), _compared(other), theirs, options)
+
+    def compare_all(
+        self,
+        other: Checkpoints,
+        *,
+        limit: int = 10,
+        rtol: float | None = None,
+        atol: float | None = None,
+        timeout: float | None = None,
+    ) -> HistoryComparison:
+        """Compares all checkpoints of keys that this history and another one have, in the order of writing here.
+
+        Parameters, reads and errors are those of `compare`.
+
+        Returns
+        -------
+        velocpy.comparison.HistoryComparison
+            True when both have the same keys and equal checkpoints. It has those that differ, and keys that only one
+            of the two has.
+
+        Examples
+        --------
+        >>> import numpy, velocpy
+        >>> with velocpy.open(host="16MiB") as store:
+        ...     one, other = store.history("one"), store.history("other")
+        ...     for step in range(5):
+        ...         _ = one.checkpoint(step, u=numpy.full(3, step))
+        ...         _ = other.checkpoint(step + 1, u=numpy.full(3, step + step // 4))
+        ...     found = one.compare_all(other)
+        ...     print(found.compared, [each.keys[0] for each in found.differing], found.only_in_one)
+        4 [1, 2, 3, 4] ((0,), (5,))
+        """
+        return self._compare_all(other, limit, rtol, atol, timeout, stop=False)
+
+    def first_difference(
+        self,
+        other: Checkpoints,
+        *,
+        limit: int = 10,
+        rtol: float | None = None,
+        atol: float | None = None,
+        timeout: float | None = None,
+    ) -> HistoryComparison:
+        """As `compare_all`, up to the first checkpoint that differs: the ``first`` of what it returns.
+
+        Examples
+        --------
+        >>> import numpy, velocpy
+        >>> with velocpy.open(host="16MiB") as store:
+        ...     one, other = store.history("one"), store.history("other")
+        ...     for step in range(5):
+        ...         _ = one.checkpoint(step, u=numpy.full(3, step))
+        ...         _ = other.checkpoint(step, u=numpy.full(3, step + step // 3))
+        ...     found = one.first_difference(other)
+        ...     print(found.compared, found.first.keys, found.complete)
+        4 (3, 3) False
+        """
+        return self._compare_all(other, limit, rtol, atol, timeout, stop=True)
+
+    def _compare_all(
+        self,
+        other: Checkpoints,
+        limit: int,
+        rtol: float | None,
+        atol: float | None,
+        timeout: float | None,
+        *,
+        stop: bool,
+    ) -> HistoryComparison:
+        options = comparing.options_of(limit, rtol, atol, timeout)
+        return comparing.compare_all(self, _compared(other), options, stop=stop)
+
     # --- plans ---
 
     def hint(self, plan: Key | Restore | Last | Drop | Advance | Iterable[Any], *, last: bool = False) -> None:
@@ -696,6 +838,16 @@ class Checkpoints:
 
 def _core_of(store: HistoryOwner, name: str) -> _core.History:
     return store._core.history(name, Lease, store._debug, store._lookahead)
+
+
+def _compared(other: Any) -> Checkpoints:
+    """The history to compare with."""
+    if isinstance(other, Checkpoints):
+        return other
+    raise InvalidType(
+        f"other is a {type(other).__name__}; give a History: velocpy.open(path, mode='r').history(name) is one of a "
+        "store on disk."
+    )
 
 
 def _is_schedule(plan: Any) -> bool:

@@ -20,6 +20,7 @@ from velocpy._version import __version__
 from velocpy.choices import Reduction
 from velocpy.extra import MissingLibrary
 
+from .diff_command import diff
 from .exits import Exit, code_of
 from .output import colour, examples, json_option, message
 from .store_commands import COMMANDS
@@ -41,13 +42,19 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except (MissingLibrary, VelocError) as error:
-            stop(in_terms_of_commands(str(error)), code_of(error))
+            stop(in_terms_of_commands(str(error)), failure_of(ctx, error))
         except OSError as error:
             if error.errno == errno.EPIPE:  # the reader of the pipe has ended: there is nothing to tell it
                 raise
-            stop(str(error), code_of(error))
+            stop(str(error), failure_of(ctx, error))
         except (KeyboardInterrupt, click.Abort):
             stop("interrupted", Exit.INTERRUPTED)
+
+
+def failure_of(ctx: click.Context, error: BaseException) -> Exit:
+    """The code with which a command fails. That of a difference means nothing else, as with diff(1)."""
+    code = code_of(error)
+    return Exit.USAGE if code is Exit.FAILED and ctx.invoked_subcommand == diff.name else code
 
 
 def stop(text: str, code: Exit) -> None:
@@ -65,7 +72,7 @@ def main() -> None:
     """Keep the history of a computation, and bring it back in the order in which it will be needed."""
 
 
-for command in COMMANDS:
+for command in (*COMMANDS, diff):
     main.add_command(command)
 
 

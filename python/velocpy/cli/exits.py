@@ -20,7 +20,7 @@ class Exit(enum.IntEnum):
 
     OK = 0, "done, and what was to be shown holds"
     FAILED = 1, "it failed, or what was to be shown does not hold"
-    USAGE = 2, "the command line is wrong"
+    USAGE = 2, "the command line is wrong, or stores could not be compared"
     PARTIAL = 3, "finished, with damage found or with a part left out"
     NO_STORE = 10, "there is no store"
     LOCKED = 11, "another process writes the store"

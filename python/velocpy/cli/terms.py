@@ -13,7 +13,7 @@ _COMMANDS = {
     Status.TIER_FULL: "What was written is safe. Make room on the disk; `velocpy gc PATH` gives some back.",
     Status.DROPPED: "Another process dropped or replaced it; its new version, if any, is there.",
     Status.LOCKED: "One process at a time writes to a store: wait until that one has closed it. Commands that only "
-    "look (ls, show, check, backup, export) may run beside it.",
+    "look (ls, show, check, diff, backup, export) may run beside it.",
     Status.NO_STORE: "PATH is the directory of a store, the one in which the file velocpy.store lies.",
     Status.DAMAGED: "Nothing was changed. `velocpy check PATH` says what is gone, and `velocpy check PATH --repair` "
     "lets the store be written to again; with --rebuild it finds in the data files what the catalog has lost.",
