@@ -120,3 +120,25 @@ func TestDescribeWithoutChecksums(t *testing.T) {
 	_, err = h.h.Describe(model.NumberKey(1))
 	wants(t, err, status.NotFound)
 }
+
+// The checksums and hashes of an encoded checkpoint are those of the captured bytes.
+func TestDescribeEncoded(t *testing.T) {
+	c := stored(16<<20, 64<<20, vfs.NewMem(256<<20))
+	c.SegmentBytes, c.LazyRows = 8<<20, true
+	s := open(t, c)
+	h := reducing(t, s, "codec")
+	all := [][]byte{smooth(5*checksum.LeafBytes+8, 1), smooth(1000, 2)}
+	for k, p := range all {
+		h.mustPutFloats(int64(k), p, status.TierDisk)
+	}
+	if h.reducedTo().encoded == 0 {
+		t.Fatal("nothing was encoded")
+	}
+	shut(t, s)
+	h = newClient(t, reopened(t, c), "h")
+	for k, p := range all {
+		describes(t, h.h, int64(k), [][]byte{p}, "", true)
+		h.mustGet(int64(k), p, operation.RestoreArgs{})
+		describes(t, h.h, int64(k), [][]byte{p}, "", true)
+	}
+}

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Protocol
@@ -82,22 +82,18 @@ def _share(name: str, value: object) -> float:
 def compare(one: ComparedHistory, key: Key, other: ComparedHistory, other_key: Key, options: Options) -> Comparison:
     """Compares two checkpoints."""
     sides = _Side(one, key, "first", options.timeout), _Side(other, other_key, "second", options.timeout)
-    versions = sides[0].version(), sides[1].version()
-    if not any(_to_be_read(*pair) for pair in _pairs(*versions)):
-        return _compared(sides, versions, options)
     for _ in range(_ATTEMPTS):
-        with ExitStack() as held:
-            for side in sides:
-                held.enter_context(side.held())
-            versions = sides[0].version(), sides[1].version()
-            try:
-                found = _compared(sides, versions, options)
-            except CheckpointDropped:  # by this process; or for good, by one that writes to a store that this one reads
-                if all(side.is_still(version) for side, version in zip(sides, versions, strict=True)):
-                    raise
-                continue
-            if all(side.is_still(version) for side, version in zip(sides, versions, strict=True)):
-                return found
+        versions = sides[0].version(), sides[1].version()
+        if not any(_to_be_read(*pair) for pair in _pairs(*versions)):
+            return _compared(sides, versions, options)
+        try:
+            found = _compared(sides, versions, options)
+        except CheckpointDropped:  # by this process; or for good, by one that writes to a store that this one reads
+            if _are_still(sides, versions):
+                raise
+            continue
+        if _are_still(sides, versions):
+            return found
     raise CheckpointDropped(
         f"the checkpoints {key!r:.80} of history {one.name!r:.80} and {other_key!r:.80} of history {other.name!r:.80} "
         f"were replaced {_ATTEMPTS} times while they were compared. Nothing was changed; compare them when no other "
@@ -105,6 +101,11 @@ def compare(one: ComparedHistory, key: Key, other: ComparedHistory, other_key: K
         history=one.name,
         key=key,
     )
+
+
+def _are_still(sides: tuple[_Side, _Side], versions: tuple[_Version, _Version]) -> bool:
+    """Whether all that was read since is of these versions."""
+    return all(side.version().is_that(version) for side, version in zip(sides, versions, strict=True))
 
 
 class Walk:
@@ -200,8 +201,10 @@ class _Version:
     meta: bytes | None
 
     def is_that(self, other: _Version) -> bool:
-        """Whether both are one version. A ticket stays while a lease of it lives, a serial for ever."""
-        return (self.ticket != 0 and self.ticket == other.ticket) or (self.serial != 0 and self.serial == other.serial)
+        """Whether both are one version. It gets a ticket at its first use, and a serial when it becomes durable."""
+        if self.serial and other.serial:
+            return self.serial == other.serial
+        return self.ticket != 0 and self.ticket == other.ticket
 
 
 class _Side:
@@ -210,6 +213,7 @@ class _Side:
     def __init__(self, history: ComparedHistory, key: Key, which: str, timeout: float | None) -> None:
         self.history = history
         self.key = key
+        self._core = history._core  # that of this moment, also after a refresh of the store
         self._which = which
         self._timeout = timeout
         self.read_nbytes = 0
@@ -217,24 +221,12 @@ class _Side:
     def version(self) -> _Version:
         """Its current version."""
         with self._errors():
-            ticket, serial, layout, sequence, structure, described, sums, meta = self.history._core.describe(self.key)
+            ticket, serial, layout, sequence, structure, described, sums, meta = self._core.describe(self.key)
         regions = tuple(
             _Region(number, *facts, *((None, None) if sums is None else _hashes(sums[number], facts[-1])))
             for number, facts in enumerate(described)
         )
         return _Version(ticket, serial, layout, sequence, structure, regions, meta)
-
-    def is_still(self, version: _Version) -> bool:
-        """Whether that is its current version."""
-        return self.version().is_that(version)
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Keeps a version, so that its ticket stays, and waits until it is captured."""
-        with self._errors():
-            lease = self.history._core.restore(self.key, (), False, True, self._timeout)
-        with lease:
-            yield
 
     def read(self, version: _Version, region: _Region, first: int, end: int) -> Array:
         """The bytes of some elements, in the order in which they lie in the checkpoint."""
@@ -242,7 +234,7 @@ class _Side:
         if to.size:
             with self._errors():
                 offset = first * region.itemsize
-                self.history._core.read(self.key, version.layout, region.number, offset, to, self._timeout)
+                self._core.read(self.key, version.layout, region.number, offset, to, self._timeout)
             self.read_nbytes += to.size
         return to
 
@@ -252,7 +244,7 @@ class _Side:
         lying = np.empty([lengths[axis] for axis in order], dtype_from_text(region.dtype, region.itemsize))
         into = lying.transpose(np.argsort(order))
         with self._errors():
-            self.history._core.restore_into(
+            self._core.restore_into(
                 self.key, (region.name,), (into,), (index,), False, self._timeout, None, _unseen, None, True
             )
         self.read_nbytes += lying.nbytes
