@@ -194,6 +194,31 @@ def destinations(seed: int) -> None:
             assert board.look(seen, len(want)) == want
 
 
+def comparisons(seed: int) -> None:
+    """Checkpoints on the device, in host memory and on the way there are compared with ones of host memory."""
+    chance = random.Random(seed)
+    with opened("8MiB") as (board, store):
+        history = store.history("h")
+        content = {}
+        for key in range(8):  # more than the device's tier holds
+            content[key] = bytearray(chance.randbytes(2 << 20))
+            u = Array(board, len(content[key]), stream := board.stream())
+            board.fill(u.address, bytes(content[key]), stream)
+            history.checkpoint(key, u=u)
+            for _ in range(chance.randrange(3)):
+                content[key][chance.randrange(len(content[key]))] ^= 1 << chance.randrange(8)
+            history.checkpoint(f"host {key}", u=np.frombuffer(bytes(content[key]), np.uint8))
+        for key in chance.sample(range(8), 8):
+            found = history.compare(key, history, f"host {key}")
+            captured = np.frombuffer(restored(history, key, "u", len(content[key])), np.uint8)
+            unlike = np.flatnonzero(captured != np.frombuffer(bytes(content[key]), np.uint8)).tolist()
+            assert found.equal == (not unlike)
+            for region in found.regions:
+                assert region.count == len(unlike)
+                assert (region.ranges[0][0], region.bounds[0]) == (unlike[0], (unlike[0], unlike[-1] + 1))
+            assert history.compare(key, history, key).read_nbytes == 0
+
+
 def destinations_on_the_device(seed: int) -> None:
     """The same for what lies on the device: the call returns while the destination's stream is still busy."""
     chance = random.Random(seed)
@@ -307,7 +332,7 @@ def leases(seed: int) -> None:
         for key in range(6):
             stream = board.stream()
             u, content[key] = Array(board, nbytes, stream), chance.randbytes(nbytes)
-            board.fill(u.address, content[key], stream)
+            board.fill(u.address, bytes(content[key]), stream)
             history.checkpoint(key, u=u)
         history.wait("host")
         for key in [*content, *content]:
@@ -342,7 +367,7 @@ def leases_on_the_legacy_stream(seed: int) -> None:
         for key in range(6):
             stream = board.stream()
             u, content[key] = Array(board, nbytes, stream), chance.randbytes(nbytes)
-            board.fill(u.address, content[key], stream)
+            board.fill(u.address, bytes(content[key]), stream)
             history.checkpoint(key, u=u)
         history.wait("host")
         for key in [*content, *content]:
@@ -503,6 +528,7 @@ SCENARIOS = [
     array_and_caller,
     borrowed_arrays,
     destinations,
+    comparisons,
     destinations_on_the_device,
     dlpack,
     interface_without_streams,
