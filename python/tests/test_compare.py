@@ -200,6 +200,17 @@ def test_leaves_that_are_equal_are_not_read(data: st.DataObject, histories: dict
     assert found.read_nbytes <= len(differing) * (LEAF + 2 * dtype.itemsize)
 
 
+def test_an_element_over_several_leaves_is_one(histories: dict[str, velocpy.History]) -> None:
+    """It differs in the first and the last of its leaves, and not in the one between."""
+    one = random_array(2, "V800000")
+    other = one.copy()
+    other.view(np.uint8)[[5, 799_999]] ^= 1
+    for key, array in ((0, one), (1, other)):
+        histories["memory"].checkpoint(key, u=array)
+    (region,) = histories["memory"].compare(0, histories["memory"], 1).regions
+    assert (region.count, region.ranges, region.bounds) == (1, ((0, 1),), ((0, 1),))
+
+
 def flip(path: Path, history: str, key: Any, offset: int) -> None:
     """Changes a byte of a checkpoint's slot in its data file."""
     for extent in ondisk.describe(path, history, key).extents:
@@ -280,6 +291,10 @@ def test_large_differences_take_little_memory(histories: dict[str, velocpy.Histo
     (region,) = histories["memory"].compare("u", histories["memory"], "other", limit=2).regions
     assert (region.count, region.ranges, region.max_difference) == (u.size // 2, ((0, 1), (2, 3)), 9)
     assert region.more_ranges == u.size // 2 - 2
+    every[1:10] = 0
+    histories["memory"].checkpoint("every", a=every)
+    (region,) = histories["memory"].compare("u", histories["memory"], "every", limit=1).regions
+    assert (region.count, region.ranges, region.more_ranges) == (u.size - 9, ((0, 1),), 1)
     histories["memory"].clear()
 
 
@@ -410,8 +425,9 @@ def test_the_order_of_regions_and_of_axes_and_the_library_count_for_nothing() ->
     assert only(compared(half, half + 1)).max_difference == 1
 
 
-def test_axes_in_other_orders_are_compared_in_slabs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comparing, "_SLAB", 100)
+@pytest.mark.parametrize("slab", [1, 5, 30, 100])
+def test_axes_in_other_orders_are_compared_in_slabs(slab: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparing, "_SLAB", slab)
     one = random_array((5, 1, 4, 3), np.int16)
     for order in itertools.permutations(range(4)):
         other = np.ascontiguousarray(one.transpose(order)).transpose(np.argsort(order)).copy(order="K")
