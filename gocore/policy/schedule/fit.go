@@ -35,10 +35,11 @@ type Cost struct {
 
 // Time is an oracle for Encoder, in nanoseconds.
 func (c Cost) Time(bytes int64) int64 {
-	if bytes <= 0 {
-		return int64(math.Ceil(c.Fixed * 1e9))
+	seconds := c.Fixed
+	if bytes > 0 {
+		seconds += float64(bytes) / c.Rate
 	}
-	return int64(math.Ceil(min((c.Fixed+float64(bytes)/c.Rate)*1e9, 1<<60)))
+	return int64(math.Ceil(min(seconds*1e9, 1<<60)))
 }
 
 // FitCost fits the model by least squares to measurements of at least two different sizes.

@@ -53,6 +53,9 @@ const shareBits = 20
 // longest bounds the sum of all times of an Instance, in nanoseconds: 36 years. Sums of a few such times do not overflow.
 const longest = 1 << 60
 
+// largestCache bounds a cache, in bytes. All checkpoints together have at most half of it, so that a larger one allows nothing more, but sums could overflow.
+const largestCache = 1 << 61
+
 // rules are an Instance's functions with checked inputs; all times are nanoseconds.
 type rules struct {
 	*Instance
@@ -61,7 +64,9 @@ type rules struct {
 
 // rules checks the Instance.
 func (in *Instance) rules() (*rules, error) {
-	r := &rules{Instance: in, share: 1 << shareBits}
+	clamped := *in
+	clamped.Cache = min(in.Cache, largestCache)
+	r := &rules{Instance: &clamped, share: 1 << shareBits}
 	if in.Overlap {
 		if !(in.Slowdown >= 1 && in.Slowdown <= 1<<(shareBits/2)) {
 			return nil, fmt.Errorf("%w: a slowdown of %v, not 1 to %d", ErrInstance, in.Slowdown, 1<<(shareBits/2))

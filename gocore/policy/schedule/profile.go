@@ -56,7 +56,7 @@ func (p *Profile) Checkpoints() []Checkpoint {
 // value has seen nothing.
 type Forecast struct {
 	size, interval, ratio float64
-	seen                  bool
+	seen, sized           bool // a checkpoint; one that is not empty, so that it has a ratio
 }
 
 // recent is the weight of a new observation: the last four make two thirds of the mean.
@@ -64,17 +64,21 @@ const recent = 0.25
 
 // Observe takes a checkpoint into account.
 func (f *Forecast) Observe(o Observation) {
-	ratio := f.ratio
 	if o.Size > 0 {
-		ratio = float64(o.Encoded) / float64(o.Size)
+		ratio := float64(o.Encoded) / float64(o.Size)
+		f.ratio, f.sized = toward(f.ratio, ratio, f.sized), true
 	}
-	if !f.seen {
-		*f = Forecast{float64(o.Size), float64(o.Interval), ratio, true}
-		return
+	f.size = toward(f.size, float64(o.Size), f.seen)
+	f.interval = toward(f.interval, float64(o.Interval), f.seen)
+	f.seen = true
+}
+
+// toward is the mean with a new value; the value alone, if it is the first.
+func toward(mean, value float64, seen bool) float64 {
+	if !seen {
+		return value
 	}
-	f.size += recent * (float64(o.Size) - f.size)
-	f.interval += recent * (float64(o.Interval) - f.interval)
-	f.ratio += recent * (ratio - f.ratio)
+	return mean + recent*(value-mean)
 }
 
 // Next predicts n checkpoints that are all alike; nil before anything has been observed.

@@ -148,6 +148,9 @@ func TestFitCost(t *testing.T) {
 	if got := (Cost{}).Time(5); got != 1<<60 {
 		t.Errorf("%d ns without a rate", got)
 	}
+	if got := (Cost{Fixed: 1e300, Rate: 1}).Time(0); got != 1<<60 {
+		t.Errorf("%d ns of fixed time", got)
+	}
 }
 
 func TestForecast(t *testing.T) {
@@ -167,6 +170,12 @@ func TestForecast(t *testing.T) {
 		f.Observe(Observation{64, 32, 7})
 	}
 	if got := f.Next(1); got[0] != (Checkpoint{64, 32, 7}) {
+		t.Errorf("%+v", got)
+	}
+	var late Forecast // an empty checkpoint has no ratio
+	late.Observe(Observation{0, 0, 80})
+	late.Observe(Observation{1000, 500, 80})
+	if got := late.Next(1); got[0] != (Checkpoint{250, 125, 80}) {
 		t.Errorf("%+v", got)
 	}
 }

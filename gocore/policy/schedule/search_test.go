@@ -1,9 +1,12 @@
 package schedule
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -120,5 +123,29 @@ func TestSameInputSamePlan(t *testing.T) {
 		if again, err := Bounded(in, 0); err != nil || again.Plan.String() != first.Plan.String() || again.Outcome != first.Outcome || again.Visited != first.Visited {
 			t.Fatalf("%+v, %v, then %+v", first, err, again)
 		}
+	}
+}
+
+// A cache beyond all checkpoints changes nothing, up to the largest number.
+func TestVastCache(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 5))
+	in := &Instance{Encoder: Encoder{Time: Cost{Fixed: 1e-6, Rate: 5e9}.Time}, Link: Link{Rate: 1e9, Fixed: 10}, Cache: 1 << 50}
+	for range 30 {
+		n := random.Int64N(1 << 20)
+		in.Checkpoints = append(in.Checkpoints, Checkpoint{Size: n, Encoded: random.Int64N(n + 1), Interval: random.Int64N(1 << 19)})
+	}
+	want, err := Exact(in, 2000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.Cache = math.MaxInt64
+	got, err := Exact(in, 2000)
+	if err != nil || got.Plan.String() != want.Plan.String() || got.Outcome != want.Outcome {
+		t.Errorf("%+v, want %+v: %v", got, want, err)
+	}
+	// A call of the encoder whose buffer is as large as the cache has no room for its input.
+	in.Encoder.Temporary = func(int64) int64 { return math.MaxInt64 }
+	if _, err := in.Run(Plan("C" + strings.Repeat("U", 29))); !errors.Is(err, ErrPlan) {
+		t.Errorf("a buffer beyond the cache: %v", err)
 	}
 }
