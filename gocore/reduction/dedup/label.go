@@ -60,7 +60,7 @@ func (w *work) labelLeaf(p *part, leaf int) error {
 func (w *work) find(d digest.Digest, now []byte) (record.Place, bool, error) {
 	for _, r := range [...]*record.Record{w.record, w.local} {
 		place, ok := r.Find(d, uint64(len(now)))
-		if !ok {
+		if !ok || place.Checkpoint < w.oldest {
 			continue
 		}
 		if same, err := w.same(place, now); same || err != nil {

@@ -79,9 +79,6 @@ func (l *Lineage) Dedup(checkpoint uint32, regions []Region) (*difference.Differ
 	if err := checkRegions(regions, l.options.Chunk); err != nil {
 		return nil, nil, err
 	}
-	if age := l.options.MaxAge; age > 0 && checkpoint > age {
-		l.record.Expire(checkpoint - age)
-	}
 	w := newWork(l, checkpoint, regions)
 	w.scan()
 	d, m, err := w.difference()

@@ -65,3 +65,32 @@ func TestInvalidCheckpoints(t *testing.T) {
 		}
 	}
 }
+
+// A call that fails changes nothing: a later call with a smaller number still finds what is not too old for it.
+func TestFailureKeepsTheRecord(t *testing.T) {
+	h := newHistory(t, Options{Method: difference.List, Chunk: 32}, false)
+	fail := false
+	o := Options{Method: difference.List, Chunk: 32, Record: record.Memory(100), MaxAge: 5}
+	o.Read = func(checkpoint uint32, offset uint64, p []byte) error {
+		if fail {
+			return errors.New("no disk")
+		}
+		return h.read(checkpoint, offset, p)
+	}
+	l, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.lineage = l
+	a, b := Region{"a", noise(64)}, Region{"b", noise(65)}
+	h.add(1, []Region{a, b})
+	h.add(2, []Region{b})
+	fail = true
+	if _, _, err := l.Dedup(100, []Region{b}); !isVerify(err) {
+		t.Fatal(err)
+	}
+	fail = false
+	if d := h.add(3, []Region{a, b}); len(d.Data) != 0 {
+		t.Errorf("%d bytes were stored again", len(d.Data))
+	}
+}

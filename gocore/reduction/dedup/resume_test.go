@@ -1,6 +1,7 @@
 package dedup
 
 import (
+	"bytes"
 	"errors"
 	"reflect"
 	"testing"
@@ -68,6 +69,29 @@ func TestResumeRefuses(t *testing.T) {
 		}
 		if _, _, err := l.Dedup(3, regions); !errors.Is(err, ErrOrder) {
 			t.Errorf("the resumed checkpoint again: %v", err)
+		}
+	}
+}
+
+// A map of a lineage with another chunk length is refused where its runs could not be joined with new ones.
+func TestResumeRefusesOtherChunks(t *testing.T) {
+	old := newHistory(t, Options{Method: difference.Runs, Chunk: 64, Record: record.Memory(100)}, false)
+	same := []Region{{"same", bytes.Repeat(noise(64), 4)}}
+	old.add(1, same)
+	odd := newHistory(t, Options{Method: difference.Runs, Chunk: 32, Record: record.Memory(100)}, false)
+	shifted := []Region{{"odd", append(noise(96), noise(96)...)}}
+	odd.add(1, shifted)
+	for name, c := range map[string]struct {
+		m       *difference.Map
+		regions []Region
+		chunk   int
+	}{"period": {old.maps[1], same, 32}, "place": {odd.maps[1], shifted, 64}} {
+		l, err := New(Options{Method: difference.Runs, Chunk: c.chunk, Record: record.Memory(100)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Resume(c.m, c.regions); !errors.Is(err, ErrRegion) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -16,6 +16,7 @@ type work struct {
 	parts      []part
 	base       *difference.Map // of the checkpoint before; nil if this one refers to none
 	record     *record.Record
+	oldest     uint32 // the first checkpoint whose places in the record may be used (Options.MaxAge)
 
 	data    []byte         // first occurrences
 	local   *record.Record // digests of this checkpoint's first occurrences
@@ -58,6 +59,9 @@ type shift struct {
 
 func newWork(l *Lineage, checkpoint uint32, regions []Region) *work {
 	w := &work{lineage: l, checkpoint: checkpoint, parts: make([]part, len(regions)), base: l.located, record: l.record}
+	if age := l.options.MaxAge; age > 0 && checkpoint > age {
+		w.oldest = checkpoint - age
+	}
 	position := uint64(0)
 	for i, r := range regions {
 		p := &w.parts[i]
@@ -151,6 +155,7 @@ func (w *work) commit(m *difference.Map) {
 		l.record.Clear()
 	}
 	if l.records() {
+		l.record.Expire(w.oldest)
 		w.recordFirsts()
 	}
 	l.regions = make(map[string]*version, len(w.parts))
