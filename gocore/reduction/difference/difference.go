@@ -71,7 +71,7 @@ var (
 type Region struct {
 	Name     string
 	Size     uint64 // bytes
-	Checksum uint64 // of digest.Checksum
+	Checksum uint64 // digest.Function.Sum of its bytes
 }
 
 // Entry covers consecutive chunks of one region. Position is that of the first: regions are numbered through, in their order. Extent is 0 with List, the
@@ -103,7 +103,17 @@ type Difference struct {
 	First      []Entry  // by position; List, Tree and Runs
 	Shifted    []Shift  // by position; List, Tree and Runs
 	Changed    []byte   // Basic: bit p%8 of byte p/8 is set if the chunk at position p is in the data
-	Data       []byte   // the first occurrences, by position
+	Data       []byte   // the first occurrences, by position; nil after ParseMetadata
+
+	dataBytes uint64 // length of the first occurrences, as a header gave it
+}
+
+// lengthOfData is the length of the first occurrences.
+func (d *Difference) lengthOfData() uint64 {
+	if d.Data == nil {
+		return d.dataBytes
+	}
+	return uint64(len(d.Data))
 }
 
 // chunks returns the number of chunks of a region.

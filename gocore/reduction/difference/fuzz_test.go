@@ -21,6 +21,19 @@ func sign(p []byte) {
 	}
 }
 
+// wholeBase is the map of a base that has all bytes of the difference's regions.
+func wholeBase(d *Difference) *Map {
+	base := &Map{Checkpoint: d.Base, index: map[string]int{}}
+	for i, r := range d.Regions {
+		l := Located{Name: r.Name, Size: r.Size}
+		if r.Size > 0 {
+			l.Runs = []Run{{Checkpoint: d.Base}}
+		}
+		base.Regions, base.index[r.Name] = append(base.Regions, l), i
+	}
+	return base
+}
+
 // tryParse parses bytes that may be anything. Those accepted are the serialised form of what was read, resolve, and restore.
 func tryParse(t *testing.T, p []byte) bool {
 	d, err := Parse(p)
@@ -34,15 +47,7 @@ func tryParse(t *testing.T, p []byte) bool {
 	if err != nil || !bytes.Equal(again, p) {
 		t.Fatalf("it is read as %+v, which is written as\n%x (%v), not\n%x", d, again, err, p)
 	}
-	base := &Map{Checkpoint: d.Base, index: map[string]int{}}
-	for i, r := range d.Regions {
-		l := Located{Name: r.Name, Size: r.Size}
-		if r.Size > 0 {
-			l.Runs = []Run{{Checkpoint: d.Base}}
-		}
-		base.Regions, base.index[r.Name] = append(base.Regions, l), i
-	}
-	m, err := d.Locate(base)
+	m, err := d.Locate(wholeBase(d))
 	if err != nil {
 		t.Fatalf("a valid difference does not resolve: %v", err)
 	}
@@ -157,6 +162,11 @@ func TestParseMetadata(t *testing.T) {
 		got, n, err := ParseMetadata(text[:want.MetadataBytes()])
 		if err != nil || n != uint64(len(want.Data)) || got.Data != nil {
 			t.Fatalf("%v: %d bytes of first occurrences", err, n)
+		}
+		a, errA := got.Locate(wholeBase(want))
+		b, errB := want.Locate(wholeBase(want))
+		if errA != nil || errB != nil || !reflect.DeepEqual(a, b) {
+			t.Errorf("%v: %+v, want %+v (%v)", errA, a, b, errB)
 		}
 		got.Data = want.Data
 		if !reflect.DeepEqual(got, want) {

@@ -59,7 +59,7 @@ func (d *Difference) Locate(base *Map) (*Map, error) {
 			sources[i] = base.Find(r.Name)
 		}
 	}
-	err := d.walk(uint64(len(d.Data)), func(p piece) error {
+	err := d.walk(d.lengthOfData(), func(p piece) error {
 		to := &m.Regions[p.region]
 		if p.label != fixed {
 			to.add(Run{At: p.at, Offset: p.offset, Checkpoint: p.checkpoint, Period: uint32(p.period)}, p.bytes, d.Chunk)

@@ -200,6 +200,7 @@ func TestMapForm(t *testing.T) {
 		"no runs":      func(m *Map) { m.Regions[1].Runs = nil },
 		"runs of none": func(m *Map) { m.Regions[1].Size = 0 },
 		"size":         func(m *Map) { m.Regions[1].Size = 1 << 48 },
+		"checkpoint":   func(m *Map) { m.Checkpoint = Void },
 	} {
 		m, _ := sample(Runs).Resolve(baseMap())
 		change(m)

@@ -60,6 +60,9 @@ func ParseMap(p []byte) (*Map, error) {
 		return nil, fmt.Errorf("%w: the checksum of the map differs", ErrFormat)
 	}
 	m := &Map{Checkpoint: le.Uint32(p[12:])}
+	if m.Checkpoint > MaxCheckpoint {
+		return nil, fmt.Errorf("%w: a map of checkpoint %d", ErrFormat, m.Checkpoint)
+	}
 	regions, names := le.Uint64(p[16:]), le.Uint64(p[24:])
 	rest := p[mapHeaderBytes:end]
 	if regions > uint64(len(rest))/mapRegionBytes || names > uint64(len(rest)) || regions*mapRegionBytes+padded(names) > uint64(len(rest)) {

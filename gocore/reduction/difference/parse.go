@@ -27,7 +27,8 @@ func Parse(p []byte) (*Difference, error) {
 	return d, nil
 }
 
-// ParseMetadata is Parse for the metadata alone: p may end anywhere behind it, and Data is nil. It also returns the number of bytes of first occurrences.
+// ParseMetadata is Parse for the metadata alone: p may end anywhere behind it, and Data is nil. The result can be resolved, but not appended. It also returns
+// the number of bytes of first occurrences.
 func ParseMetadata(p []byte) (*Difference, uint64, error) {
 	h, err := parseHeader(p)
 	if err != nil {
@@ -74,7 +75,7 @@ func parseHeader(p []byte) (*header, error) {
 	}
 	h.d = Difference{
 		Method: Method(p[12]), Kind: digest.Kind(p[13]), Chunk: 1 << p[14], HasBase: p[15]&flagBase != 0,
-		Checkpoint: le.Uint32(p[16:]), Base: le.Uint32(p[20:]), Seed: le.Uint64(p[64:]),
+		Checkpoint: le.Uint32(p[16:]), Base: le.Uint32(p[20:]), Seed: le.Uint64(p[64:]), dataBytes: h.data,
 	}
 	if !ValidChunk(h.d.Chunk) || !h.d.Method.Valid() || !h.d.Kind.Valid() {
 		return nil, fmt.Errorf("%w: unknown method, function or chunk length", ErrFormat)
