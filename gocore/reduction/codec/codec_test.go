@@ -372,6 +372,15 @@ func TestWrongArguments(t *testing.T) {
 	if _, err := Seal(make([]byte, Bound(100)), Int8, 100, []Entry{{Bytes: 101}}); !errors.Is(err, ErrLength) {
 		t.Error(err)
 	}
+	if _, err := Seal(make([]byte, Bound(100)), Int8, 100, []Entry{{Mode: modes, Bytes: 100}}); !errors.Is(err, ErrLength) {
+		t.Errorf("a mode that no reader knows: %v", err)
+	}
+	if _, err := Seal(make([]byte, Bound(100)), Int8, -1, nil); !errors.Is(err, ErrLength) {
+		t.Errorf("a region below zero: %v", err)
+	}
+	if _, err := SealTables(make([]byte, Bound(100)), Int8, -1); !errors.Is(err, ErrLength) {
+		t.Errorf("tables of a region below zero: %v", err)
+	}
 	c, err := Open(encode(t, plain, nil, Options{Kind: Int8}), 100)
 	if err != nil {
 		t.Fatal(err)

@@ -70,14 +70,14 @@ func Seal(container []byte, k Kind, plain int, entries []Entry) (int, error) {
 	if err := k.check(); err != nil {
 		return 0, err
 	}
-	if len(entries) != Chunks(plain) || len(container) < payloadsAt(len(entries)) {
+	if plain < 0 || len(entries) != Chunks(plain) || len(container) < payloadsAt(len(entries)) {
 		return 0, fmt.Errorf("%w: %d entries for %d chunks, in a container of %d B", ErrLength, len(entries), Chunks(plain), len(container))
 	}
 	at := payloadsAt(len(entries))
 	flags := 0
 	for i, e := range entries {
-		if e.Bytes < 0 || e.Bytes > chunkLength(plain, i) || roundUp(e.Bytes, payloadAlign) > len(container)-at {
-			return 0, fmt.Errorf("%w: payload of %d B at %d", ErrLength, e.Bytes, at)
+		if e.Mode >= modes || e.Bytes < 0 || e.Bytes > chunkLength(plain, i) || roundUp(e.Bytes, payloadAlign) > len(container)-at {
+			return 0, fmt.Errorf("%w: chunk %d has mode %d, payload %d B at %d", ErrLength, i, e.Mode, e.Bytes, at)
 		}
 		end := at + roundUp(e.Bytes, payloadAlign)
 		clear(container[at+e.Bytes : end])
@@ -153,7 +153,10 @@ func Open(container []byte, plain int) (*Container, error) {
 	if chunks != uint64(Chunks(plain)) || total != uint64(len(container)) || flags&^flagReference != 0 {
 		return nil, fmt.Errorf("%w: %d chunks, %d B, flags %#x do not fit", ErrCorrupt, chunks, total, flags)
 	}
-	return c, c.check()
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // check compares the tables with the region and the payloads.

@@ -74,6 +74,9 @@ func TestEveryBitFlipOfTablesWithRightHash(t *testing.T) {
 			forged := bytes.Clone(container)
 			forged[bit/8] ^= 1 << (bit % 8)
 			binary.LittleEndian.PutUint64(forged[atHash:], xxh3.Hash(forged[atVersion:PayloadsAt(len(x.plain))]))
+			if c, err := Open(forged, len(x.plain)); (c == nil) == (err == nil) {
+				t.Fatalf("bit %d: %v with the error %v", bit, c, err)
+			}
 			back := dirty(len(x.plain))
 			err := Decode(back, forged, x.reference, 1)
 			if err == nil && !bytes.Equal(back, x.plain) {

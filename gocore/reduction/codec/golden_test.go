@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"encoding/hex"
 	"flag"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/zeebo/xxh3"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write testdata/golden.txt anew: only together with a new version of the format")
@@ -92,5 +95,41 @@ func decodeGolden(t *testing.T, lines []string) {
 		if err := Decode(back, container, x.reference, 1); err != nil || !bytes.Equal(back, x.plain) {
 			t.Errorf("region %d: %v", i, err)
 		}
+	}
+}
+
+// Whole chunks of all families, and a short one, have the bytes that they had: the hashes of their containers are in a file.
+func TestGoldenHashes(t *testing.T) {
+	const name = "testdata/hashes.txt"
+	var text strings.Builder
+	for i, k := range kinds {
+		plain := make([]byte, len(families)*ChunkBytes+11003)
+		for f := range families {
+			fillFamily(plain[f*ChunkBytes:][:ChunkBytes], k, f, uint64(i))
+		}
+		fillFamily(plain[len(families)*ChunkBytes:][:11000], k, 6, uint64(i))
+		for _, many := range []int{0, 1, 3, 60, 3000} {
+			var reference []byte
+			if many > 0 {
+				reference = change(plain, k, many, uint64(i))
+			}
+			for m := range modes + 1 {
+				allowed := AllModes
+				if m < modes {
+					allowed = Only(m)
+				}
+				container := encode(t, plain, reference, Options{Kind: k, Modes: allowed})
+				fmt.Fprintf(&text, "%v %d %06b %d %016x\n", k, many, allowed, len(container), xxh3.Hash(container))
+			}
+		}
+	}
+	if *rewrite {
+		if err := os.WriteFile(name, []byte(text.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(name)
+	if err != nil || string(want) != text.String() {
+		t.Error("the containers are not those of "+name, err)
 	}
 }

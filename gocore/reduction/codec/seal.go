@@ -13,7 +13,7 @@ func SealTables(container []byte, k Kind, plain int) (int, error) {
 	}
 	chunks := Chunks(plain)
 	at := payloadsAt(chunks)
-	if len(container) < at {
+	if plain < 0 || len(container) < at {
 		return 0, fmt.Errorf("%w: tables of %d chunks in a container of %d B", ErrLength, chunks, len(container))
 	}
 	_, lengths, modeTable := tables(container, chunks)
