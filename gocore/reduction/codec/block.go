@@ -46,25 +46,83 @@ func readBlock64(z *[8]uint64, src []byte, width int) {
 	z[4], z[5], z[6], z[7] = z[4]|a&high, z[5]|b&high, z[6]|c&high, z[7]|d&high
 }
 
-// putBlock writes as many planes of 8 words as dst has bytes.
-func putBlock[T word](dst []byte, z *[8]T) {
-	var planes [64]byte
-	putHalf(planes[:32], z, 0)
-	if len(dst) > 32 {
-		putHalf(planes[32:], z, 32)
+// writeBlocks8 writes the planes of blocks of 32 words of one byte.
+func writeBlocks8(dst, z, widths []byte) {
+	for _, n := range widths {
+		if u := (*[32]byte)(z); n > 0 {
+			le := binary.LittleEndian
+			putNarrow(dst, le.Uint64(u[0:]), le.Uint64(u[8:]), le.Uint64(u[16:]), le.Uint64(u[24:]))
+		}
+		dst, z = dst[int(n)*planeBytes:], z[32:]
 	}
-	copy(dst, planes[:])
 }
 
-// putHalf writes 32 planes, from the words' bit low on.
-func putHalf[T word](planes []byte, z *[8]T, low uint) {
-	var x [4]uint64
-	for i := range x {
-		x[i] = uint64(z[i])>>low&0xffffffff | uint64(z[i+4])>>low<<32
+// writeBlocks16 writes the planes of blocks of 32 words of two bytes.
+func writeBlocks16(dst, z, widths []byte) {
+	for _, n := range widths {
+		switch u := (*[64]byte)(z); {
+		case n > 8:
+			putMiddle(dst, u)
+		case n > 0:
+			putNarrow(dst, lowBytes(u, 0), lowBytes(u, 16), lowBytes(u, 32), lowBytes(u, 48))
+		}
+		dst, z = dst[int(n)*planeBytes:], z[64:]
 	}
-	a, b, c, d := exchange4(x[0], x[1], x[2], x[3])
-	binary.LittleEndian.PutUint64(planes[0:], transpose8(a))
-	binary.LittleEndian.PutUint64(planes[8:], transpose8(b))
-	binary.LittleEndian.PutUint64(planes[16:], transpose8(c))
-	binary.LittleEndian.PutUint64(planes[24:], transpose8(d))
+}
+
+// lowBytes gathers the low bytes of 8 words of two bytes.
+func lowBytes(u *[64]byte, at int) uint64 {
+	a, b := binary.LittleEndian.Uint64(u[at&63:]), binary.LittleEndian.Uint64(u[(at+8)&63:])
+	return gatherBytes(a&even8) | gatherBytes(b&even8)<<32
+}
+
+// writeBlocks32 writes the planes of blocks of 8 words of four bytes.
+func writeBlocks32(dst, z, widths []byte) {
+	for _, n := range widths {
+		if n > 0 {
+			u := (*[32]byte)(z)
+			a, b, c, d := exchange4(word4(u, 0), word4(u, 4), word4(u, 8), word4(u, 12))
+			putPlanes(dst, int(n), a, b, c, d)
+		}
+		dst, z = dst[n:], z[32:]
+	}
+}
+
+// writeBlocks64 writes the planes of blocks of 8 words of eight bytes.
+func writeBlocks64(dst, z, widths []byte) {
+	var x [8]uint64
+	for _, n := range widths {
+		if n > 0 {
+			u := (*[64]byte)(z)
+			for i := range x {
+				x[i] = binary.LittleEndian.Uint64(u[8*i:])
+			}
+			exchange8(&x)
+			putPlanes(dst, int(n), x[0], x[1], x[2], x[3])
+		}
+		if n > 32 {
+			putPlanes(dst[32:], int(n)-32, x[4], x[5], x[6], x[7])
+		}
+		dst, z = dst[n:], z[64:]
+	}
+}
+
+// putPlanes writes n planes, of up to 32, of 8 words; a has the words' lowest bytes, d their highest. It may write zeros or planes behind those, within dst.
+func putPlanes(dst []byte, n int, a, b, c, d uint64) {
+	var few [32]byte
+	room := few[:]
+	if len(dst) >= 32 {
+		room = dst[:32]
+	}
+	binary.LittleEndian.PutUint64(room[0:], transpose8(a))
+	if n > 8 {
+		binary.LittleEndian.PutUint64(room[8:], transpose8(b))
+	}
+	if n > 16 {
+		binary.LittleEndian.PutUint64(room[16:], transpose8(c))
+		binary.LittleEndian.PutUint64(room[24:], transpose8(d))
+	}
+	if len(dst) < 32 {
+		copy(dst, few[:])
+	}
 }

@@ -32,6 +32,7 @@ type Encoder struct {
 	former  []byte // the reference's chunk
 	diff    differences
 	step    differences
+	change  [ChunkBytes]byte // the words less those of the reference
 	counts  histogram
 	codes   codes
 	xor     byteplanes
@@ -117,7 +118,7 @@ func (e *Encoder) sizes() (n [ModeCount]int) {
 		n[Const] = e.view.size + len(e.tail)
 	}
 	if allowed.Has(Diff) {
-		n[Diff] = measureDiff(&e.diff, &plain) + len(e.tail)
+		n[Diff] = e.diff.measure(e.view.plain, e.view.words, e.view.size) + len(e.tail)
 	}
 	if allowed.Has(Exp) {
 		e.counts.take(&e.float, &plain)
@@ -128,9 +129,25 @@ func (e *Encoder) sizes() (n [ModeCount]int) {
 		n[Xrz] = referenceHead + measureXor(&e.xor, &e.maps, &e.view) + len(e.tail)
 	}
 	if allowed.Has(Step) {
-		n[Step] = referenceHead + measureDiff(&e.step, &e.view) + len(e.tail)
+		n[Step] = referenceHead + e.step.measure(e.changes(), e.view.words, e.view.size) + len(e.tail)
 	}
 	return n
+}
+
+// changes computes the words less those of the reference.
+func (e *Encoder) changes() []byte {
+	x := e.change[:len(e.view.plain)]
+	switch e.view.size {
+	case 1:
+		subtractWords[uint8](x, e.view.plain, e.view.reference)
+	case 2:
+		subtractWords[uint16](x, e.view.plain, e.view.reference)
+	case 4:
+		subtractWords[uint32](x, e.view.plain, e.view.reference)
+	default:
+		subtractWords[uint64](x, e.view.plain, e.view.reference)
+	}
+	return x
 }
 
 // write writes the payload in a mode whose size was just computed.
@@ -151,13 +168,13 @@ func (e *Encoder) write(dst []byte, m Mode) {
 	case Const:
 		copy(body, e.chunk)
 	case Diff:
-		writeDiff(body, &e.diff, &plain)
+		e.diff.write(body, wordAt(e.view.plain, e.view.size), e.view.size)
 	case Exp:
 		writeExp(body, &e.codes, &e.float, &plain)
 	case Xrz:
 		writeXor(body, &e.xor, &e.maps, &e.view)
 	case Step:
-		writeDiff(body, &e.step, &e.view)
+		e.step.write(body, wordAt(e.change[:], e.view.size), e.view.size)
 	}
 }
 

@@ -2,8 +2,6 @@ package codec
 
 import (
 	"encoding/binary"
-	"math/bits"
-	"unsafe"
 )
 
 // Differences. From each word its neighbour before it is subtracted, modulo the word size; of order 2 are the differences of those differences. Mode
@@ -28,8 +26,9 @@ func blocks(words, size int) int { return (words + blockWords(size) - 1) / block
 // bytes is the length of widths and planes.
 func (w *widths) bytes(size int) int { return w.measure() + w.planes*blockWords(size)/8 }
 
-// differences are the widths for both orders, and the order with the shorter body.
+// differences are the zig-zag values of both orders, the widths of their blocks, and the order with the shorter body.
 type differences struct {
+	values [2][ChunkBytes]byte
 	orders [2]widths
 	order  int
 }
@@ -37,132 +36,79 @@ type differences struct {
 // diffHead is the length of base and order.
 func diffHead(size int) int { return max(4, size) + 4 }
 
-// measureDiff chooses the order and returns the length of the body.
-func measureDiff(d *differences, v *view) int {
-	switch v.size {
+// measure chooses the order for words that whole groups hold, and returns the length of the body.
+func (d *differences) measure(x []byte, words, size int) int {
+	d.orders[0].reset()
+	d.orders[1].reset()
+	x = x[:blocks(words, size)*blockBytes(size)]
+	switch size {
 	case 1:
-		measureWidths[uint8](d, v)
+		difference[uint8](d, x)
 	case 2:
-		measureWidths[uint16](d, v)
+		difference[uint16](d, x)
 	case 4:
-		measureWidths[uint32](d, v)
+		difference[uint32](d, x)
 	default:
-		measureWidths[uint64](d, v)
+		difference[uint64](d, x)
 	}
-	first, second := d.orders[0].bytes(v.size), d.orders[1].bytes(v.size)
+	if words*size < len(x) {
+		d.cut(words*size, len(x), size)
+	}
+	first, second := d.orders[0].bytes(size), d.orders[1].bytes(size)
 	d.order = 1
 	if second < first {
 		d.order = 2
 	}
-	return diffHead(v.size) + min(first, second)
+	return diffHead(size) + min(first, second)
 }
 
-func measureWidths[T word](d *differences, v *view) {
-	first, second := &d.orders[0], &d.orders[1]
-	first.reset()
-	second.reset()
-	var one, two [groupWords]T
-	state := before[T]{word: base[T](v)}
-	n := blockWords(v.size)
-	for g := range groups(v.words) {
-		state.zigzags(&one, &two, v, g)
-		for at := 0; at < v.valid(g); at += n {
-			first.add(width(one[at : at+n]))
-			second.add(width(two[at : at+n]))
-		}
+// cut clears the values behind the last word, which the last block has.
+func (d *differences) cut(end, all, size int) {
+	for i := range d.values {
+		clear(d.values[i][end:all])
+		last := d.values[i][all-blockBytes(size) : all]
+		d.orders[i].replaceLast(widthOfBlock(last, size))
 	}
 }
 
-// width is the number of bits of the largest value.
-func width[T word](z []T) int {
-	var all T
-	for _, x := range z {
-		all |= x
+// widthOfBlock is the number of bits of the largest value of a block.
+func widthOfBlock(z []byte, size int) int {
+	var all uint64
+	for ; len(z) >= 8; z = z[8:] {
+		all |= binary.LittleEndian.Uint64(z)
 	}
-	return bits.Len64(uint64(all))
-}
-
-// base is the first word, less that of the reference.
-func base[T word](v *view) T {
-	x := T(wordAt(v.plain, v.size))
-	if v.reference != nil {
-		x -= T(wordAt(v.reference, v.size))
-	}
-	return x
-}
-
-// before is the word before a group, and its difference from the one before it.
-type before[T word] struct{ word, change T }
-
-// zigzags computes the values of a group for both orders; behind the last word they are 0.
-func (s *before[T]) zigzags(one, two *[groupWords]T, v *view, g int) {
-	var x [groupWords]T
-	load(&x, v.group(v.plain, g))
-	if v.reference != nil {
-		var y [groupWords]T
-		load(&y, v.group(v.reference, g))
-		for i := range x {
-			x[i] -= y[i]
-		}
-	}
-	word, change := s.word, s.change
-	for i := range x {
-		next := x[i] - word
-		one[i], two[i] = zigzag(next), zigzag(next-change)
-		word, change = x[i], next
-	}
-	s.word, s.change = word, change
-	n := v.valid(g)
-	clear(one[n:])
-	clear(two[n:])
-}
-
-func zigzag[T word](d T) T   { return d<<1 ^ -(d >> (8*unsafe.Sizeof(d) - 1)) }
-func unzigzag[T word](z T) T { return z>>1 ^ -(z & 1) }
-
-// writeDiff writes the body; dst has the length that measureDiff returned, just before.
-func writeDiff(dst []byte, d *differences, v *view) {
-	switch v.size {
+	switch size {
 	case 1:
-		writeDiffs[uint8](dst, d, v)
+		return widthOf[uint8](all)
 	case 2:
-		writeDiffs[uint16](dst, d, v)
+		return widthOf[uint16](all)
 	case 4:
-		writeDiffs[uint32](dst, d, v)
-	default:
-		writeDiffs[uint64](dst, d, v)
+		return widthOf[uint32](all)
 	}
+	return widthOf[uint64](all)
 }
 
-func writeDiffs[T word](dst []byte, d *differences, v *view) {
-	state := before[T]{word: base[T](v)}
-	putBase(dst, uint64(state.word), v.size)
-	binary.LittleEndian.PutUint32(dst[max(4, v.size):], uint32(d.order))
-	dst = dst[diffHead(v.size):]
+// write writes the body, given the first word of those that were measured; dst has the length that measure returned.
+func (d *differences) write(dst []byte, first uint64, size int) {
+	putBase(dst, first, size)
+	binary.LittleEndian.PutUint32(dst[max(4, size):], uint32(d.order))
+	dst = dst[diffHead(size):]
 	w := &d.orders[d.order-1]
 	dst = dst[w.write(dst):]
-	widths := w.all()
-	var z [2][groupWords]T
-	for g := range groups(v.words) {
-		state.zigzags(&z[0], &z[1], v, g)
-		dst, widths = writeBlocks(dst, widths, &z[d.order-1], v.size)
+	z := d.values[d.order-1][:w.blocks*blockBytes(size)]
+	switch size {
+	case 1:
+		writeBlocks8(dst, z, w.all())
+	case 2:
+		writeBlocks16(dst, z, w.all())
+	case 4:
+		writeBlocks32(dst, z, w.all())
+	default:
+		writeBlocks64(dst, z, w.all())
 	}
 }
 
-// writeBlocks writes the planes of the blocks of a group, and returns the rest behind them and behind their widths.
-func writeBlocks[T word](dst, widths []byte, z *[groupWords]T, size int) (restDst, restWidths []byte) {
-	if size <= 2 {
-		n := int(widths[0]) * planeBytes
-		putPlanes(dst[:n], z, int(widths[0]))
-		return dst[n:], widths[1:]
-	}
-	for at := 0; at < groupWords && len(widths) > 0; at += 8 {
-		n := int(widths[0])
-		putBlock(dst[:n], (*[8]T)(z[at:]))
-		dst, widths = dst[n:], widths[1:]
-	}
-	return dst, widths
-}
+func unzigzag[T word](z T) T { return z>>1 ^ -(z & 1) }
 
 func putBase(dst []byte, x uint64, size int) {
 	if size == 8 {

@@ -167,14 +167,14 @@ func writeCodes(dst []byte, top []uint16, c *codes, f *float) []byte {
 		code[i&31] = byte(min(t>>shift&mask-base, escape))
 	}
 	n := c.bits * planeBytes
-	putNarrow(dst[:n], &code)
+	putCodes(dst[:n], &code)
 	if f.rest == 0 {
 		return dst[n:]
 	}
 	for i, t := range top {
 		code[i&31] = f.restOf(t)
 	}
-	putNarrow(dst[n:n+f.rest*planeBytes], &code)
+	putCodes(dst[n:n+f.rest*planeBytes], &code)
 	return dst[n+f.rest*planeBytes:]
 }
 
@@ -428,4 +428,9 @@ func (p *groupPlanes) float64(dst *[256]byte, words *[128]byte, halves *[64]byte
 		binary.LittleEndian.PutUint64(dst[8*q+16:], x>>32<<48|y>>32&0xffff<<32|b&0xffffffff)
 		binary.LittleEndian.PutUint64(dst[8*q+24:], x>>48<<48|y>>48<<32|b>>32)
 	}
+}
+
+func putCodes(dst []byte, code *[groupWords]byte) {
+	le := binary.LittleEndian
+	putNarrow(dst, le.Uint64(code[0:]), le.Uint64(code[8:]), le.Uint64(code[16:]), le.Uint64(code[24:]))
 }

@@ -66,14 +66,6 @@ const (
 	gather = 0x0102040810204080 // moves bit 0 of byte i to bit 56+i, when it multiplies
 )
 
-// planeOfBytes is one plane of the 32 bytes of a group.
-func planeOfBytes(x *[4]uint64, bit uint) uint32 {
-	plane := x[0] >> bit & ones8 * gather >> 56
-	plane |= x[1] >> bit & ones8 * gather >> 56 << 8
-	plane |= x[2] >> bit & ones8 * gather >> 56 << 16
-	return uint32(plane | x[3]>>bit&ones8*gather>>56<<24)
-}
-
 // whole returns the first 32 bytes of src, or, if src is shorter, room with src and zeros behind it. room is zero.
 func whole(src []byte, room *[32]byte) *[32]byte {
 	if len(src) >= len(room) {
@@ -111,45 +103,53 @@ func readMiddle(x *[8]uint64, src []byte, width int) {
 	}
 }
 
-// putPlanes writes the width low planes, at most 16, of 32 words; dst has exactly their length.
-func putPlanes[T word](dst []byte, z *[groupWords]T, width int) {
-	if width <= 8 {
-		putNarrow(dst, z)
+// putNarrow writes planes of the 32 bytes of a group, 8 a register, as many as dst has bytes.
+func putNarrow(dst []byte, a, b, c, d uint64) {
+	a, b, c, d = exchange4(transpose8(a), transpose8(b), transpose8(c), transpose8(d))
+	first, second := a&0xffffffff|b<<32, c&0xffffffff|d<<32
+	third, fourth := a>>32|b>>32<<32, c>>32|d>>32<<32
+	if len(dst) >= 32 {
+		binary.LittleEndian.PutUint64(dst[0:], first)
+		binary.LittleEndian.PutUint64(dst[8:], second)
+		binary.LittleEndian.PutUint64(dst[16:], third)
+		binary.LittleEndian.PutUint64(dst[24:], fourth)
 		return
 	}
-	putMiddle(dst, z)
-}
-
-func putNarrow[T word](dst []byte, z *[groupWords]T) {
-	var x [4]uint64
-	for r := range x {
-		part := z[8*r : 8*r+8]
-		for i, v := range part {
-			x[r] |= uint64(v) << (i * 8 & 63)
+	for _, x := range [...]uint64{first, second, third, fourth} {
+		if len(dst) < 8 {
+			putFew(dst, x)
+			return
 		}
-	}
-	for b := range len(dst) / planeBytes {
-		binary.LittleEndian.PutUint32(dst[b*planeBytes:], planeOfBytes(&x, uint(b)&7))
-	}
-}
-
-func putMiddle[T word](dst []byte, z *[groupWords]T) {
-	var x [8]uint64
-	for r := range x {
-		x[r] = uint64(z[2*r]) | uint64(z[2*r+16])<<16 | uint64(z[2*r+1])<<32 | uint64(z[2*r+17])<<48
-	}
-	transpose16(&x)
-	writePlanes(dst, x[:])
-}
-
-// writePlanes writes as many planes of the registers as dst has room for.
-func writePlanes(dst []byte, x []uint64) {
-	i := 0
-	for ; len(dst) >= 8; i++ {
-		binary.LittleEndian.PutUint64(dst, x[i])
+		binary.LittleEndian.PutUint64(dst, x)
 		dst = dst[8:]
 	}
-	if len(dst) > 0 {
-		binary.LittleEndian.PutUint32(dst, uint32(x[i]))
+}
+
+// putFew writes the low bytes of x, as many as dst has.
+func putFew(dst []byte, x uint64) {
+	for i := range dst {
+		dst[i] = byte(x >> (8 * i))
 	}
 }
+
+// putMiddle writes planes of 32 words of two bytes, as many as dst has bytes, at most 16.
+func putMiddle(dst []byte, u *[64]byte) {
+	var x [8]uint64
+	for r := 0; r < 8; r += 2 {
+		a, b := binary.LittleEndian.Uint64(u[4*r:]), binary.LittleEndian.Uint64(u[4*r+32:])
+		x[r] = spreadHalves(a&0xffffffff) | spreadHalves(b&0xffffffff)<<16
+		x[r+1] = spreadHalves(a>>32) | spreadHalves(b>>32)<<16
+	}
+	transpose16(&x)
+	for _, y := range x {
+		if len(dst) < 8 {
+			putFew(dst, y)
+			return
+		}
+		binary.LittleEndian.PutUint64(dst, y)
+		dst = dst[8:]
+	}
+}
+
+// spreadHalves moves two halves of 16 bits to lanes of 32 bits.
+func spreadHalves(x uint64) uint64 { return (x | x<<16) & clear4 }

@@ -39,7 +39,9 @@ func testPlanes[T word](t *testing.T, words int, write func(planes []byte, z []T
 
 func TestPlanes(t *testing.T) {
 	t.Run("8", func(t *testing.T) {
-		testPlanes(t, 32, func(p []byte, z []uint8) { putPlanes(p, (*[32]uint8)(z), len(p)/4) }, func(p []byte, width int) (z []uint8) {
+		testPlanes(t, 32, func(p []byte, z []uint8) {
+			putNarrow(p, readEight(z), readEight(z[8:]), readEight(z[16:]), readEight(z[24:]))
+		}, func(p []byte, width int) (z []uint8) {
 			a, b, c, d := readNarrow(p, width)
 			for _, x := range []uint64{a, b, c, d} {
 				z = binary.LittleEndian.AppendUint64(z, x)
@@ -48,7 +50,7 @@ func TestPlanes(t *testing.T) {
 		})
 	})
 	t.Run("16", func(t *testing.T) {
-		testPlanes(t, 32, func(p []byte, z []uint16) { putPlanes(p, (*[32]uint16)(z), len(p)/4) }, func(p []byte, width int) []uint16 {
+		testPlanes(t, 32, func(p []byte, z []uint16) { writeBlocks16(p, bytesOfWords(z), []byte{byte(len(p) / 4)}) }, func(p []byte, width int) []uint16 {
 			var x [8]uint64
 			readMiddle(&x, p, width)
 			transpose16(&x)
@@ -60,7 +62,7 @@ func TestPlanes(t *testing.T) {
 		})
 	})
 	t.Run("32", func(t *testing.T) {
-		testPlanes(t, 8, func(p []byte, z []uint32) { putBlock(p, (*[8]uint32)(z)) }, func(p []byte, width int) []uint32 {
+		testPlanes(t, 8, func(p []byte, z []uint32) { writeBlocks32(p, bytesOfWords(z), []byte{byte(len(p))}) }, func(p []byte, width int) []uint32 {
 			a, b, c, d := wordsOfBlock(p, width)
 			return []uint32{
 				uint32(a), uint32(b), uint32(c), uint32(d), uint32(a >> 32), uint32(b >> 32), uint32(c >> 32), uint32(d >> 32),
@@ -68,7 +70,7 @@ func TestPlanes(t *testing.T) {
 		})
 	})
 	t.Run("64", func(t *testing.T) {
-		testPlanes(t, 8, func(p []byte, z []uint64) { putBlock(p, (*[8]uint64)(z)) }, func(p []byte, width int) []uint64 {
+		testPlanes(t, 8, func(p []byte, z []uint64) { writeBlocks64(p, bytesOfWords(z), []byte{byte(len(p))}) }, func(p []byte, width int) []uint64 {
 			var z [8]uint64
 			readBlock64(&z, p, width)
 			return z[:]
@@ -103,4 +105,13 @@ func TestSumsOfBytes(t *testing.T) {
 			}
 		}
 	})
+}
+
+func readEight(p []byte) uint64 { return binary.LittleEndian.Uint64(p) }
+
+func bytesOfWords[T word](z []T) (p []byte) {
+	for _, w := range z {
+		p = append(p, binary.LittleEndian.AppendUint64(nil, uint64(w))[:unsafe.Sizeof(w)]...)
+	}
+	return p
 }

@@ -23,46 +23,55 @@ func (w *widths) add(n int) {
 	w.planes += n
 }
 
+// replaceLast replaces the width of the last block.
+func (w *widths) replaceLast(n int) {
+	last := &w.list[w.blocks-1]
+	w.planes += n - int(*last)
+	*last = byte(n)
+}
+
 // reset removes all blocks.
 func (w *widths) reset() { w.blocks, w.planes = 0, 0 }
 
-// zigzags computes the differences of group g, and the number of their planes. last is the width before the group.
-func (w *widths) zigzags(z *[groupWords]byte, g int, last byte) (planes int) {
-	*z = [groupWords]byte{}
-	for i, n := range w.all()[g*groupWords : min(w.blocks, (g+1)*groupWords)] {
-		z[i] = zigzag(n - last)
-		last = n
+// zigzags computes the zig-zag values of the differences of group g in four registers, and the number of their planes.
+func (w *widths) zigzags(z *[4]uint64, g int) (planes int) {
+	group := (*[groupWords]byte)(w.list[g*groupWords:])
+	last := uint64(0)
+	if g > 0 {
+		last = uint64(w.list[g*groupWords-1]) << 56
 	}
-	return width(z[:])
+	all := uint64(0)
+	for i := range z {
+		x := binary.LittleEndian.Uint64(group[8*i:])
+		z[i] = zigzags[uint8](subtract[uint8](x, before[uint8](x, last))) & keep[clip(w.blocks-g*groupWords-8*i, 8)][0]
+		last = x
+		all |= z[i]
+	}
+	return widthOf[uint8](all)
 }
 
-// before is the width before group g.
-func (w *widths) before(g int) byte {
-	if g == 0 {
-		return 0
-	}
-	return w.list[g*groupWords-1]
-}
+// clip is n, not below 0 and not above most.
+func clip(n, most int) int { return min(max(n, 0), most) }
 
 // measure returns the length of the form.
 func (w *widths) measure() int {
-	var z [groupWords]byte
+	var z [4]uint64
 	n := roundUp(groups(w.blocks), 4)
 	for g := range groups(w.blocks) {
-		n += planeBytes * w.zigzags(&z, g, w.before(g))
+		n += planeBytes * w.zigzags(&z, g)
 	}
 	return n
 }
 
 // write writes the form and returns its length.
 func (w *widths) write(dst []byte) int {
-	var z [groupWords]byte
+	var z [4]uint64
 	n := roundUp(groups(w.blocks), 4)
 	clear(dst[:n])
 	for g := range groups(w.blocks) {
-		planes := w.zigzags(&z, g, w.before(g))
+		planes := w.zigzags(&z, g)
 		dst[g] = byte(planes)
-		putPlanes(dst[n:n+planeBytes*planes], &z, planes)
+		putNarrow(dst[n:n+planeBytes*planes], z[0], z[1], z[2], z[3])
 		n += planeBytes * planes
 	}
 	return n
