@@ -46,6 +46,20 @@ func readBlock64(z *[8]uint64, src []byte, width int) {
 	z[4], z[5], z[6], z[7] = z[4]|a&high, z[5]|b&high, z[6]|c&high, z[7]|d&high
 }
 
+// writeBlocks writes the planes of blocks of words.
+func writeBlocks(dst, z, widths []byte, size int) {
+	switch size {
+	case 1:
+		writeBlocks8(dst, z, widths)
+	case 2:
+		writeBlocks16(dst, z, widths)
+	case 4:
+		writeBlocks32(dst, z, widths)
+	default:
+		writeBlocks64(dst, z, widths)
+	}
+}
+
 // writeBlocks8 writes the planes of blocks of 32 words of one byte.
 func writeBlocks8(dst, z, widths []byte) {
 	for _, n := range widths {

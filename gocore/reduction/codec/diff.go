@@ -41,15 +41,8 @@ func (d *differences) measure(x []byte, words, size int) int {
 	d.orders[0].reset()
 	d.orders[1].reset()
 	x = x[:blocks(words, size)*blockBytes(size)]
-	switch size {
-	case 1:
-		difference[uint8](d, x)
-	case 2:
-		difference[uint16](d, x)
-	case 4:
-		difference[uint32](d, x)
-	default:
-		difference[uint64](d, x)
+	if !differencesByVectors(d, x, size) {
+		d.compute(x, size)
 	}
 	if words*size < len(x) {
 		d.cut(words*size, len(x), size)
@@ -60,6 +53,20 @@ func (d *differences) measure(x []byte, words, size int) int {
 		d.order = 2
 	}
 	return diffHead(size) + min(first, second)
+}
+
+// compute computes the zig-zag values of both orders for whole blocks of words, and their widths.
+func (d *differences) compute(x []byte, size int) {
+	switch size {
+	case 1:
+		difference[uint8](d, x)
+	case 2:
+		difference[uint16](d, x)
+	case 4:
+		difference[uint32](d, x)
+	default:
+		difference[uint64](d, x)
+	}
 }
 
 // cut clears the values behind the last word, which the last block has.
@@ -95,17 +102,12 @@ func (d *differences) write(dst []byte, first uint64, size int) {
 	dst = dst[diffHead(size):]
 	w := &d.orders[d.order-1]
 	dst = dst[w.write(dst):]
-	z := d.values[d.order-1][:w.blocks*blockBytes(size)]
-	switch size {
-	case 1:
-		writeBlocks8(dst, z, w.all())
-	case 2:
-		writeBlocks16(dst, z, w.all())
-	case 4:
-		writeBlocks32(dst, z, w.all())
-	default:
-		writeBlocks64(dst, z, w.all())
+	z, widths := d.values[d.order-1][:w.blocks*blockBytes(size)], w.all()
+	n := planesByVectors(dst, z, widths, size)
+	for _, width := range widths[:n] {
+		dst = dst[int(width)*blockWords(size)/8:]
 	}
+	writeBlocks(dst, z[n*blockBytes(size):], widths[n:], size)
 }
 
 func unzigzag[T word](z T) T { return z>>1 ^ -(z & 1) }
@@ -130,6 +132,10 @@ func readDiff(v *view, w *widths, body []byte) bool {
 	if !ok || order < 1 || order > 2 || len(planes) != w.planes*blockWords(v.size)/8 {
 		return false
 	}
+	if wordsByVectors(v.plain[:w.blocks*blockBytes(v.size)], planes, w.all(), first, int(order), v.size) {
+		v.addReference()
+		return true
+	}
 	again := uint64(0) // all bits, if the sums are summed again
 	if order == 2 {
 		again = 1<<64 - 1
@@ -145,6 +151,24 @@ func readDiff(v *view, w *widths, body []byte) bool {
 		readDiff64(v, w, planes, first, again)
 	}
 	return true
+}
+
+// addReference adds the words of the reference, if there is one.
+func (v *view) addReference() {
+	if v.reference == nil {
+		return
+	}
+	x, y := v.plain, v.reference[:len(v.plain)]
+	switch v.size {
+	case 1:
+		addWords[uint8](x, y)
+	case 2:
+		addWords[uint16](x, y)
+	case 4:
+		addWords[uint32](x, y)
+	default:
+		addWords[uint64](x, y)
+	}
 }
 
 // readDiff8 is for words of one byte, 8 at a time.

@@ -23,6 +23,14 @@ func (w *widths) add(n int) {
 	w.planes += n
 }
 
+// count takes over so many widths that are in the list.
+func (w *widths) count(blocks int) {
+	w.blocks, w.planes = blocks, 0
+	for _, n := range w.all() {
+		w.planes += int(n)
+	}
+}
+
 // replaceLast replaces the width of the last block.
 func (w *widths) replaceLast(n int) {
 	last := &w.list[w.blocks-1]
