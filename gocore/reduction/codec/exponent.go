@@ -49,37 +49,84 @@ func (c *codes) bytes(f *float, groups int) int {
 	return codesHead + groups*((c.bits+f.rest)*planeBytes+f.low*groupWords) + c.escapes*f.escape
 }
 
-// histogram counts the exponents of a chunk. Neighbouring words count in different lists, as an addition to the same count has to wait for the one before.
+// histogram counts the exponents of a chunk.
 type histogram struct {
 	count    [1 << 11]uint32
-	odd      [1 << 11]uint32
+	parts    [4][1 << 8]uint32
 	min, max int
 }
 
 // take counts the exponents of the words of a chunk.
 func (h *histogram) take(f *float, v *view) {
-	mask, shift := f.mask()&(1<<11-1), f.shift&15
-	count, odd := h.count[:mask+1], h.odd[:mask+1]
-	clear(count)
-	clear(odd)
-	var top [groupWords]uint16
-	for g := range groups(v.words) {
-		loadTop(&top, v.group(v.plain, g), v.size)
-		n := v.valid(g)
-		for i := 0; i+1 < n; i += 2 {
-			h.count[top[i]>>shift&mask&(1<<11-1)]++
-			h.odd[top[i+1]>>shift&mask&(1<<11-1)]++
-		}
-		if n%2 != 0 {
-			h.count[top[n-1]>>shift&mask&(1<<11-1)]++
+	words := v.plain[:v.words*v.size]
+	if v.size == 8 {
+		h.take64(words)
+		return
+	}
+	clear(h.parts[0][:])
+	clear(h.parts[1][:])
+	clear(h.parts[2][:])
+	clear(h.parts[3][:])
+	if v.size == 2 {
+		h.take16(words, f.shift&15, byte(f.mask()))
+	} else {
+		h.take32(words)
+	}
+	h.unite(int(f.mask()) + 1)
+}
+
+// take16 counts the exponents of words of two bytes. Neighbouring words count in different parts: an addition to a number waits for the one before.
+func (h *histogram) take16(p []byte, shift uint, mask byte) {
+	a, b, c, d := &h.parts[0], &h.parts[1], &h.parts[2], &h.parts[3]
+	for ; len(p) >= 8; p = p[8:] {
+		x := binary.LittleEndian.Uint64(p) >> shift
+		a[byte(x)&mask]++
+		b[byte(x>>16)&mask]++
+		c[byte(x>>32)&mask]++
+		d[byte(x>>48)&mask]++
+	}
+	for ; len(p) >= 2; p = p[2:] {
+		a[byte(binary.LittleEndian.Uint16(p)>>shift)&mask]++
+	}
+}
+
+// take32 is for words of four bytes.
+func (h *histogram) take32(p []byte) {
+	a, b, c, d := &h.parts[0], &h.parts[1], &h.parts[2], &h.parts[3]
+	for ; len(p) >= 16; p = p[16:] {
+		x, y := binary.LittleEndian.Uint64(p), binary.LittleEndian.Uint64(p[8:])
+		a[byte(x>>23)]++
+		b[byte(x>>55)]++
+		c[byte(y>>23)]++
+		d[byte(y>>55)]++
+	}
+	for ; len(p) >= 4; p = p[4:] {
+		a[byte(binary.LittleEndian.Uint32(p)>>23)]++
+	}
+}
+
+// unite adds the parts, for so many exponents.
+func (h *histogram) unite(exponents int) {
+	a, b, c, d := &h.parts[0], &h.parts[1], &h.parts[2], &h.parts[3]
+	h.min, h.max = exponents-1, 0
+	for e := range h.count[:min(exponents, len(a))] {
+		n := a[e] + b[e] + c[e] + d[e]
+		h.count[e] = n
+		if n != 0 {
+			h.min, h.max = min(h.min, e), e
 		}
 	}
-	h.min, h.max = int(mask), 0
-	for e := range count {
-		count[e] += odd[e]
-		if count[e] != 0 {
-			h.min, h.max = min(h.min, e), max(h.max, e)
-		}
+}
+
+// take64 is for words of eight bytes, of which a chunk has as many as there are exponents.
+func (h *histogram) take64(p []byte) {
+	const mask = 1<<11 - 1
+	clear(h.count[:])
+	h.min, h.max = mask, 0
+	for ; len(p) >= 8; p = p[8:] {
+		e := binary.LittleEndian.Uint64(p) >> 52 & mask
+		h.count[e]++
+		h.min, h.max = min(h.min, int(e)), max(h.max, int(e))
 	}
 }
 
@@ -141,6 +188,9 @@ func (h *histogram) window(width, last int) (base, most int) {
 func writeExp(dst []byte, c *codes, f *float, v *view) {
 	binary.LittleEndian.PutUint16(dst, uint16(c.base))
 	dst[2], dst[3] = byte(c.bits), 0
+	if writeExpByVectors(dst[codesHead:], c, f, v) {
+		return
+	}
 	planes, low, escapes := f.parts(dst[codesHead:], c.bits, groups(v.words))
 	var top [groupWords]uint16
 	for g := range groups(v.words) {
@@ -248,6 +298,10 @@ func readExp(v *view, f *float, body []byte) bool {
 		return false
 	}
 	planes, low, escapes := f.parts(body[codesHead:], c.bits, groups(v.words))
+	var marks [mostGroups]uint32
+	if readExpByVectors(&marks, body[codesHead:], &c, f, v) {
+		return patchAll(v, escapes, marks[:groups(v.words)], f)
+	}
 	for g := range groups(v.words) {
 		var p groupPlanes
 		planes = p.read(planes, c.bits, f.rest)
@@ -256,6 +310,22 @@ func readExp(v *view, f *float, body []byte) bool {
 		p.words(dst, low, g, &c, f)
 		var ok bool
 		if escapes, ok = patch(dst, escapes, marks, v.size, f); !ok {
+			return false
+		}
+	}
+	return len(escapes) == 0
+}
+
+// mostGroups is the largest number of groups of a chunk of floats.
+const mostGroups = ChunkBytes / 2 / groupWords
+
+// patchAll replaces the exponents of marked words of all groups; false if the escapes are not those.
+func patchAll(v *view, escapes []byte, marks []uint32, f *float) (ok bool) {
+	for g, m := range marks {
+		if m == 0 {
+			continue
+		}
+		if escapes, ok = patch(v.group(v.plain, g), escapes, m, v.size, f); !ok {
 			return false
 		}
 	}

@@ -61,6 +61,8 @@ func (b *bitmaps) read(p, src []byte) (rest []byte, ok bool) {
 
 // mark sets bit i%8 of byte i/8 of the bitmap where byte i is not zero, and returns the number of those bytes.
 func mark(bitmap, p []byte) (count int) {
+	units, count := markByVectors(bitmap, p)
+	bitmap, p = bitmap[8*units:], p[64*units:]
 	for i := range bitmap {
 		m := nonzero(eight(p))
 		bitmap[i] = m
@@ -100,6 +102,8 @@ func nonzero(x uint64) byte {
 
 // compress writes the marked bytes and returns their number.
 func compress(dst, p, bitmap []byte) (n int) {
+	units, n := compressByVectors(dst, p, bitmap)
+	p, bitmap = p[64*units:], bitmap[8*units:]
 	for i, m := range bitmap {
 		for ; m != 0; m &= m - 1 {
 			dst[n] = p[8*i+bits.TrailingZeros8(m)]
@@ -111,6 +115,11 @@ func compress(dst, p, bitmap []byte) (n int) {
 
 // expand writes the next bytes of src where the bitmap has a mark, and zeros elsewhere.
 func expand(p, src, bitmap []byte) (rest []byte, ok bool) {
+	units, n := expandByVectors(p, src, bitmap)
+	if n < 0 {
+		return nil, false
+	}
+	p, src, bitmap = p[64*units:], src[n:], bitmap[8*units:]
 	clear(p)
 	next, left := src, len(src)
 	var few [128]byte // the last bytes of src, with room behind them

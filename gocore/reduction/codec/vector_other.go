@@ -2,7 +2,7 @@
 
 package codec
 
-// vectors is set where vector_amd64.s replaces loops.
+// vectors is set where assembly replaces loops.
 var vectors = false
 
 func differencesByVectors(*differences, []byte, int) bool { return false }
@@ -10,3 +10,19 @@ func differencesByVectors(*differences, []byte, int) bool { return false }
 func planesByVectors(_, _, _ []byte, _ int) int { return 0 }
 
 func wordsByVectors(_, _, _ []byte, _ uint64, _, _ int) bool { return false }
+
+func writeExpByVectors([]byte, *codes, *float, *view) bool { return false }
+
+func readExpByVectors(*[mostGroups]uint32, []byte, *codes, *float, *view) bool { return false }
+
+func bytePlanesByVectors(_, _, _ []byte, _ int) bool { return false }
+
+func uniteByVectors(_, _, _ []byte, _ int) bool { return false }
+
+func markByVectors(_, _ []byte) (units, count int) { return 0, 0 }
+
+func compressByVectors(_, _, _ []byte) (units, count int) { return 0, 0 }
+
+func expandByVectors(_, _, _ []byte) (units, count int) { return 0, 0 }
+
+func combineByVectors(_, _, _ []byte, _ int, _ bool) int { return 0 }

@@ -24,6 +24,9 @@ type byteplanes struct {
 
 // take computes the planes of a chunk.
 func (x *byteplanes) take(v *view) {
+	if bytePlanesByVectors(x.planes[:], v.plain, v.reference, v.size) {
+		return
+	}
 	delta := x.delta[:len(v.plain)]
 	xorBytes(delta, v.plain, v.reference)
 	x.divide(delta, v.size)
@@ -50,24 +53,14 @@ func measureXor(x *byteplanes, b *bitmaps, v *view) int {
 
 // form returns the shortest form of a plane and its length.
 func (b *bitmaps) form(plane []byte) (form, length int) {
-	n := b.measure(plane)
-	one, two, three := b.levels(len(plane))
-	switch {
-	case n == len(three) && allZero(one) && allZero(two):
+	_, _, three := b.levels(len(plane))
+	switch n := b.measure(plane); {
+	case n == len(three): // no byte is marked
 		return planeZero, 0
 	case n < len(plane):
 		return planeSparse, n
 	}
 	return planeWhole, len(plane)
-}
-
-func allZero(p []byte) bool {
-	for _, c := range p {
-		if c != 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // writeXor writes the body; dst has the length that measureXor returned, just before.
@@ -151,6 +144,9 @@ func (x *byteplanes) divide(words []byte, size int) {
 func (x *byteplanes) unite(v *view) {
 	stride := len(v.plain) / v.size
 	p := x.planes[:len(v.plain)]
+	if uniteByVectors(v.plain, p, v.reference, v.size) {
+		return
+	}
 	switch v.size {
 	case 1:
 		xorBytes(v.plain, p, v.reference)

@@ -90,6 +90,8 @@ const unitBytes = 32
 
 // subtractWords writes a - b. The lengths are equal, and multiples of 8.
 func subtractWords[T word](dst, a, b []byte) {
+	n := combineByVectors(dst, a, b, int(laneBits[T]()/8), true)
+	dst, a, b = dst[n:], a[n:], b[n:]
 	for len(dst) >= 8 && len(a) >= 8 && len(b) >= 8 {
 		binary.LittleEndian.PutUint64(dst, subtract[T](binary.LittleEndian.Uint64(a), binary.LittleEndian.Uint64(b)))
 		dst, a, b = dst[8:], a[8:], b[8:]
@@ -98,6 +100,8 @@ func subtractWords[T word](dst, a, b []byte) {
 
 // addWords adds b to dst. The lengths are equal, and multiples of 8.
 func addWords[T word](dst, b []byte) {
+	n := combineByVectors(dst, dst, b, int(laneBits[T]()/8), false)
+	dst, b = dst[n:], b[n:]
 	for len(dst) >= 8 && len(b) >= 8 {
 		binary.LittleEndian.PutUint64(dst, add[T](binary.LittleEndian.Uint64(dst), binary.LittleEndian.Uint64(b)))
 		dst, b = dst[8:], b[8:]

@@ -1,0 +1,94 @@
+//go:build !race
+
+package codec
+
+import "unsafe"
+
+// expParts are the parts of a body of mode Exp, and the words. The assembly knows the order.
+type expParts struct {
+	planes, bytes, halves, words unsafe.Pointer
+	escapes                      unsafe.Pointer // writing: where escapes go; reading: where the marks of each group go
+	plain                        unsafe.Pointer
+	groups, bits                 int
+	base, escape                 uint64 // writing: exponents; reading: the base in its place in the top 16 bits
+}
+
+//go:noescape
+func writeExp16(parts unsafe.Pointer)
+
+//go:noescape
+func writeExpB16(parts unsafe.Pointer)
+
+//go:noescape
+func writeExp32(parts unsafe.Pointer)
+
+//go:noescape
+func writeExp64(parts unsafe.Pointer)
+
+//go:noescape
+func readExp16(parts unsafe.Pointer)
+
+//go:noescape
+func readExpB16(parts unsafe.Pointer)
+
+//go:noescape
+func readExp32(parts unsafe.Pointer)
+
+//go:noescape
+func readExp64(parts unsafe.Pointer)
+
+// divideExp returns the parts of a body behind its head, without those at the end, and those.
+func divideExp(body []byte, c *codes, f *float, v *view) (parts expParts, escapes []byte) {
+	planes, low, escapes := f.parts(body, c.bits, groups(v.words))
+	parts = expParts{planes: begin(planes), plain: begin(v.plain), groups: groups(v.words), bits: c.bits}
+	switch all := len(low) / f.low; f.low {
+	case 1:
+		parts.bytes = begin(low)
+	case 3:
+		parts.halves, parts.bytes = begin(low), begin(low[2*all:])
+	default:
+		parts.words, parts.halves = begin(low), begin(low[4*all:])
+	}
+	return parts, escapes
+}
+
+// writeExpByVectors does what writeExp does behind the head of the body. It returns false, and does nothing, if it cannot.
+func writeExpByVectors(body []byte, c *codes, f *float, v *view) bool {
+	if !vectors || v.words == 0 || v.words%groupWords != 0 {
+		return false
+	}
+	p, escapes := divideExp(body, c, f, v)
+	p.escapes, p.base, p.escape = begin(escapes), uint64(c.base), 1<<c.bits-1
+	switch {
+	case f.exponent == 5:
+		writeExp16(unsafe.Pointer(&p))
+	case f.exponent == 11:
+		writeExp64(unsafe.Pointer(&p))
+	case f.low == 1:
+		writeExpB16(unsafe.Pointer(&p))
+	default:
+		writeExp32(unsafe.Pointer(&p))
+	}
+	return true
+}
+
+// readExpByVectors writes the words of a body behind its head, with wrong exponents for escapes, and which words of each group those are. It returns false,
+// and does nothing, if it cannot.
+func readExpByVectors(marks *[mostGroups]uint32, body []byte, c *codes, f *float, v *view) bool {
+	if !vectors || v.words == 0 || v.words%groupWords != 0 {
+		return false
+	}
+	p, _ := divideExp(body, c, f, v)
+	p.escapes, p.base = unsafe.Pointer(marks), uint64(c.base)<<f.shift
+	switch {
+	case f.exponent == 5:
+		readExp16(unsafe.Pointer(&p))
+	case f.exponent == 11:
+		readExp64(unsafe.Pointer(&p))
+	case f.low == 1:
+		readExpB16(unsafe.Pointer(&p))
+	default:
+		readExp32(unsafe.Pointer(&p))
+	}
+	return true
+}
