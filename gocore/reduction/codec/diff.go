@@ -103,11 +103,8 @@ func (d *differences) write(dst []byte, first uint64, size int) {
 	w := &d.orders[d.order-1]
 	dst = dst[w.write(dst):]
 	z, widths := d.values[d.order-1][:w.blocks*blockBytes(size)], w.all()
-	n := planesByVectors(dst, z, widths, size)
-	for _, width := range widths[:n] {
-		dst = dst[int(width)*blockWords(size)/8:]
-	}
-	writeBlocks(dst, z[n*blockBytes(size):], widths[n:], size)
+	n, behind := planesByVectors(dst, z, widths, size)
+	writeBlocks(dst[len(dst)-behind:], z[n*blockBytes(size):], widths[n:], size)
 }
 
 func unzigzag[T word](z T) T { return z>>1 ^ -(z & 1) }

@@ -59,6 +59,9 @@ type histogram struct {
 // take counts the exponents of the words of a chunk.
 func (h *histogram) take(f *float, v *view) {
 	words := v.plain[:v.words*v.size]
+	if h.takeByVectors(f, v) {
+		return
+	}
 	if v.size == 8 {
 		h.take64(words)
 		return
@@ -108,13 +111,20 @@ func (h *histogram) take32(p []byte) {
 // unite adds the parts, for so many exponents.
 func (h *histogram) unite(exponents int) {
 	a, b, c, d := &h.parts[0], &h.parts[1], &h.parts[2], &h.parts[3]
-	h.min, h.max = exponents-1, 0
 	for e := range h.count[:min(exponents, len(a))] {
-		n := a[e] + b[e] + c[e] + d[e]
-		h.count[e] = n
-		if n != 0 {
-			h.min, h.max = min(h.min, e), e
-		}
+		h.count[e] = a[e] + b[e] + c[e] + d[e]
+	}
+	h.bounds(exponents - 1)
+}
+
+// bounds finds the smallest and the largest exponent, of those up to mask.
+func (h *histogram) bounds(mask int) {
+	h.min, h.max = 0, mask
+	for h.min < mask && h.count[h.min] == 0 {
+		h.min++
+	}
+	for h.max > 0 && h.count[h.max] == 0 {
+		h.max--
 	}
 }
 

@@ -61,27 +61,26 @@ func differencesByVectors(d *differences, x []byte, size int) bool {
 	return true
 }
 
-// planesByVectors writes the planes of the first blocks of words, as many as it can, and returns their number. Their planes end at least a block's length
-// before the end of dst.
-func planesByVectors(dst, z, widths []byte, size int) int {
-	n := len(widths)
+// planesByVectors writes the planes of the first blocks of words into dst, which all planes fill. It returns the number of those blocks, and the bytes of
+// the planes behind them, which it leaves out since it writes whole blocks.
+func planesByVectors(dst, z, widths []byte, size int) (blocks, behind int) {
+	n, shift := len(widths), planeShift(size)
 	if !vectors || n*blockBytes(size) > len(z) {
-		return 0
+		return 0, len(dst)
 	}
-	shift := planeShift(size)
-	for behind := 0; n > 0 && behind < blockBytes(size); n-- {
-		behind += int(widths[n-1]) << shift
+	for n > 0 && (behind < blockBytes(size) || n%2 != 0) {
+		n--
+		behind += int(widths[n]) << shift
 	}
+	if n == 0 {
+		return 0, len(dst)
+	}
+	do := planesOfShort
 	if blockBytes(size) == vectorBytes {
-		if n > 0 {
-			planesOfLong(begin(dst), begin(z), begin(widths), n, unsafe.Pointer(&toPlanes[size]), shift)
-		}
-		return n
+		do = planesOfLong
 	}
-	if n &^= 1; n > 0 {
-		planesOfShort(begin(dst), begin(z), begin(widths), n, unsafe.Pointer(&toPlanes[size]), shift)
-	}
-	return n
+	do(begin(dst), begin(z), begin(widths), n, unsafe.Pointer(&toPlanes[size]), shift)
+	return n, behind
 }
 
 // wordsByVectors writes the words whose differences are in planes, as readDiff does; z has whole blocks. It returns false, and does nothing, if it cannot.

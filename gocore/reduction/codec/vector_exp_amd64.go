@@ -37,6 +37,64 @@ func readExp32(parts unsafe.Pointer)
 //go:noescape
 func readExp64(parts unsafe.Pointer)
 
+//go:noescape
+func exponents16(dst, x unsafe.Pointer, units int, shift, mask uint64) (most int)
+
+//go:noescape
+func exponents32(dst, x unsafe.Pointer, units int) (most int)
+
+//go:noescape
+func count26(counts, exponents unsafe.Pointer, units int, values unsafe.Pointer, mask uint64)
+
+// counted is the number of neighbouring exponents that count26 counts, beside 0 and that of infinities. More would need more registers.
+const counted = 24
+
+// registers has, for each byte, a register that repeats it.
+var registers = newRegisters()
+
+func newRegisters() (table [256][vectorBytes]byte) {
+	for i := range table {
+		for j := range table[i] {
+			table[i][j] = byte(i)
+		}
+	}
+	return table
+}
+
+// takeByVectors does what take does. It returns false if it cannot, or if the exponents are too many: it only counts those up to the largest finite one.
+func (h *histogram) takeByVectors(f *float, v *view) bool {
+	if !vectors || v.size == 8 || v.words == 0 || v.words%vectorBytes != 0 {
+		return false
+	}
+	var exponents [ChunkBytes / 2]byte
+	units, most, mask := v.words/vectorBytes, 0, int(f.mask())
+	if v.size == 2 {
+		most = exponents16(unsafe.Pointer(&exponents), begin(v.plain), units, uint64(f.shift), uint64(mask))
+	} else {
+		most = exponents32(unsafe.Pointer(&exponents), begin(v.plain), units)
+	}
+	first := max(most-counted+1, 1)
+	var counts [counted + 2]uint32
+	count26(unsafe.Pointer(&counts), unsafe.Pointer(&exponents), units, unsafe.Pointer(&registers[first]), uint64(mask))
+	return h.takeCounts(first, counts[:counted], counts[counted], counts[counted+1], mask, v.words)
+}
+
+// takeCounts takes the numbers of exponents from first on, of 0 and of the mask; false if they are not those of all words.
+func (h *histogram) takeCounts(first int, counts []uint32, zeros, infinities uint32, mask, words int) bool {
+	all := zeros + infinities
+	for _, n := range counts {
+		all += n
+	}
+	if int(all) != words {
+		return false
+	}
+	clear(h.count[:mask+1])
+	h.count[0], h.count[mask] = zeros, infinities
+	copy(h.count[first:mask], counts)
+	h.bounds(mask)
+	return true
+}
+
 // divideExp returns the parts of a body behind its head, without those at the end, and those.
 func divideExp(body []byte, c *codes, f *float, v *view) (parts expParts, escapes []byte) {
 	planes, low, escapes := f.parts(body, c.bits, groups(v.words))

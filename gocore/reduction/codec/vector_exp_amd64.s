@@ -362,3 +362,205 @@ loop:
 	JNZ           loop
 	VZEROUPPER
 	RET
+
+// Counting. Z30 has the exponent of infinities.
+
+// LARGEST stores the exponents Z0 of 64 words, and keeps the largest one but Z30 in Z27.
+#define LARGEST \
+	VMOVDQU64 Z0, (DI)              \
+	VPCMPUB   $4, Z30, Z0, K1       \
+	VPMAXUB   Z0, Z27, K1, Z27      \
+	ADDQ      $64, DI
+
+// WHICH makes AX the largest byte of Z27.
+#define WHICH \
+	VEXTRACTI64X4 $1, Z27, Y0       \
+	VPMAXUB       Y27, Y0, Y0       \
+	VEXTRACTI128  $1, Y0, X1        \
+	VPMAXUB       X1, X0, X0        \
+	VPSRLDQ       $8, X0, X1        \
+	VPMAXUB       X1, X0, X0        \
+	VPSRLDQ       $4, X0, X1        \
+	VPMAXUB       X1, X0, X0        \
+	VPSRLDQ       $2, X0, X1        \
+	VPMAXUB       X1, X0, X0        \
+	VPSRLDQ       $1, X0, X1        \
+	VPMAXUB       X1, X0, X0        \
+	VPEXTRB       $0, X0, AX
+
+// func exponents16(dst, x unsafe.Pointer, units int, shift, mask uint64) (most int)
+TEXT ·exponents16(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         units+16(FP), CX
+	VMOVQ        shift+24(FP), X8
+	MOVQ         mask+32(FP), R8
+	VPBROADCASTB R8, Z30
+	VPXORQ       Z27, Z27, Z27
+
+loop:
+	VMOVDQU64    (SI), Z0
+	VMOVDQU64    64(SI), Z1
+	VPSRLW       X8, Z0, Z0
+	VPSRLW       X8, Z1, Z1
+	VPMOVWB      Z0, Y0
+	VPMOVWB      Z1, Y1
+	VINSERTI64X4 $1, Y1, Z0, Z0
+	VPANDQ       Z30, Z0, Z0
+	LARGEST
+	ADDQ         $128, SI
+	DECQ         CX
+	JNZ          loop
+	WHICH
+	MOVQ         AX, most+40(FP)
+	VZEROUPPER
+	RET
+
+// func exponents32(dst, x unsafe.Pointer, units int) (most int)
+TEXT ·exponents32(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         units+16(FP), CX
+	MOVQ         $0xff, R8
+	VPBROADCASTB R8, Z30
+	VPXORQ       Z27, Z27, Z27
+
+loop:
+	VMOVDQU64    (SI), Z0
+	VMOVDQU64    64(SI), Z1
+	VMOVDQU64    128(SI), Z2
+	VMOVDQU64    192(SI), Z3
+	VPSRLD       $23, Z0, Z0
+	VPSRLD       $23, Z1, Z1
+	VPSRLD       $23, Z2, Z2
+	VPSRLD       $23, Z3, Z3
+	VPMOVDB      Z0, X0
+	VPMOVDB      Z1, X1
+	VPMOVDB      Z2, X2
+	VPMOVDB      Z3, X3
+	VINSERTI128  $1, X1, Y0, Y0
+	VINSERTI128  $1, X3, Y2, Y2
+	VINSERTI64X4 $1, Y2, Z0, Z0
+	LARGEST
+	ADDQ         $256, SI
+	DECQ         CX
+	JNZ          loop
+	WHICH
+	MOVQ         AX, most+24(FP)
+	VZEROUPPER
+	RET
+
+// COUNT counts the exponents that are equal to V.
+#define COUNT(V, TO) \
+	VPCMPEQB V, Z0, K1              \
+	VPADDB   Z31, TO, K1, TO
+
+// TOTAL writes the sum of the bytes of a register.
+#define TOTAL(N, FROM) \
+	VPSADBW       Z30, FROM, Z28    \
+	VEXTRACTI64X4 $1, Z28, Y29      \
+	VPADDQ        Z29, Z28, Z28     \
+	VEXTRACTI64X2 $1, Y28, X29      \
+	VPADDQ        X29, X28, X28     \
+	VPSHUFD       $0xee, X28, X29   \
+	VPADDQ        X29, X28, X28     \
+	VMOVD         X28, (4*N)(DI)
+
+// func count26(counts, exponents unsafe.Pointer, units int, values unsafe.Pointer, mask uint64)
+// At most 255 units. counts are those of 24 values, of 0 and of the mask.
+TEXT ·count26(SB), NOSPLIT, $0-40
+	MOVQ         counts+0(FP), DI
+	MOVQ         exponents+8(FP), SI
+	MOVQ         units+16(FP), CX
+	MOVQ         values+24(FP), DX
+	MOVQ         mask+32(FP), R8
+	VPBROADCASTB R8, Z29
+	VPXORQ       Z30, Z30, Z30
+	MOVQ         $1, AX
+	VPBROADCASTB AX, Z31
+	VPXORQ       Z1, Z1, Z1
+	VPXORQ       Z2, Z2, Z2
+	VPXORQ       Z3, Z3, Z3
+	VPXORQ       Z4, Z4, Z4
+	VPXORQ       Z5, Z5, Z5
+	VPXORQ       Z6, Z6, Z6
+	VPXORQ       Z7, Z7, Z7
+	VPXORQ       Z8, Z8, Z8
+	VPXORQ       Z9, Z9, Z9
+	VPXORQ       Z10, Z10, Z10
+	VPXORQ       Z11, Z11, Z11
+	VPXORQ       Z12, Z12, Z12
+	VPXORQ       Z13, Z13, Z13
+	VPXORQ       Z14, Z14, Z14
+	VPXORQ       Z15, Z15, Z15
+	VPXORQ       Z16, Z16, Z16
+	VPXORQ       Z17, Z17, Z17
+	VPXORQ       Z18, Z18, Z18
+	VPXORQ       Z19, Z19, Z19
+	VPXORQ       Z20, Z20, Z20
+	VPXORQ       Z21, Z21, Z21
+	VPXORQ       Z22, Z22, Z22
+	VPXORQ       Z23, Z23, Z23
+	VPXORQ       Z24, Z24, Z24
+	VPXORQ       Z25, Z25, Z25
+	VPXORQ       Z26, Z26, Z26
+
+loop:
+	VMOVDQU64 (SI), Z0
+	COUNT((64*0)(DX), Z1)
+	COUNT((64*1)(DX), Z2)
+	COUNT((64*2)(DX), Z3)
+	COUNT((64*3)(DX), Z4)
+	COUNT((64*4)(DX), Z5)
+	COUNT((64*5)(DX), Z6)
+	COUNT((64*6)(DX), Z7)
+	COUNT((64*7)(DX), Z8)
+	COUNT((64*8)(DX), Z9)
+	COUNT((64*9)(DX), Z10)
+	COUNT((64*10)(DX), Z11)
+	COUNT((64*11)(DX), Z12)
+	COUNT((64*12)(DX), Z13)
+	COUNT((64*13)(DX), Z14)
+	COUNT((64*14)(DX), Z15)
+	COUNT((64*15)(DX), Z16)
+	COUNT((64*16)(DX), Z17)
+	COUNT((64*17)(DX), Z18)
+	COUNT((64*18)(DX), Z19)
+	COUNT((64*19)(DX), Z20)
+	COUNT((64*20)(DX), Z21)
+	COUNT((64*21)(DX), Z22)
+	COUNT((64*22)(DX), Z23)
+	COUNT((64*23)(DX), Z24)
+	COUNT(Z30, Z25)
+	COUNT(Z29, Z26)
+	ADDQ      $64, SI
+	DECQ      CX
+	JNZ       loop
+	TOTAL(0, Z1)
+	TOTAL(1, Z2)
+	TOTAL(2, Z3)
+	TOTAL(3, Z4)
+	TOTAL(4, Z5)
+	TOTAL(5, Z6)
+	TOTAL(6, Z7)
+	TOTAL(7, Z8)
+	TOTAL(8, Z9)
+	TOTAL(9, Z10)
+	TOTAL(10, Z11)
+	TOTAL(11, Z12)
+	TOTAL(12, Z13)
+	TOTAL(13, Z14)
+	TOTAL(14, Z15)
+	TOTAL(15, Z16)
+	TOTAL(16, Z17)
+	TOTAL(17, Z18)
+	TOTAL(18, Z19)
+	TOTAL(19, Z20)
+	TOTAL(20, Z21)
+	TOTAL(21, Z22)
+	TOTAL(22, Z23)
+	TOTAL(23, Z24)
+	TOTAL(24, Z25)
+	TOTAL(25, Z26)
+	VZEROUPPER
+	RET

@@ -7,7 +7,7 @@ var vectors = false
 
 func differencesByVectors(*differences, []byte, int) bool { return false }
 
-func planesByVectors(_, _, _ []byte, _ int) int { return 0 }
+func planesByVectors(dst, _, _ []byte, _ int) (blocks, behind int) { return 0, len(dst) }
 
 func wordsByVectors(_, _, _ []byte, _ uint64, _, _ int) bool { return false }
 
@@ -26,3 +26,5 @@ func compressByVectors(_, _, _ []byte) (units, count int) { return 0, 0 }
 func expandByVectors(_, _, _ []byte) (units, count int) { return 0, 0 }
 
 func combineByVectors(_, _, _ []byte, _ int, _ bool) int { return 0 }
+
+func (h *histogram) takeByVectors(*float, *view) bool { return false }
