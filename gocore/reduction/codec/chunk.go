@@ -60,15 +60,54 @@ func (e *Encoder) release() { e.view, e.tail, e.chunk, e.former = view{}, nil, n
 // never exceeds.
 func (e *Encoder) Chunk(dst, chunk, reference []byte) Entry {
 	e.begin(chunk, reference)
-	sizes := e.sizes()
-	best := Raw
-	for m, n := range sizes {
-		if n >= 0 && n < sizes[best] {
-			best = Mode(m)
+	best, n := e.choose()
+	e.write(dst[:n], best)
+	return Entry{Mode: best, Bytes: n, Hash: checksum.Leaf(chunk)}
+}
+
+// choose returns the mode with the shortest payload, of equal ones the lowest, and the payload's length. It leaves behind what write needs for that mode. It
+// does not measure modes that cannot be the one.
+func (e *Encoder) choose() (best Mode, length int) {
+	best, length = Raw, len(e.chunk)
+	allowed := e.allowed()
+	take := func(m Mode, n int) {
+		if n < length || n == length && m < best {
+			best, length = m, n
 		}
 	}
-	e.write(dst[:sizes[best]], best)
-	return Entry{Mode: best, Bytes: sizes[best], Hash: checksum.Leaf(chunk)}
+	if allowed.Has(Const) && e.constant() {
+		take(Const, e.measure(Const))
+		return best, length // no other mode has a body as short as a word
+	}
+	if allowed.Has(Xrz) && e.unchanged() {
+		return Xrz, e.measure(Xrz)
+	}
+	for _, m := range [...]Mode{Diff, Xrz, Step, Exp} {
+		if allowed.Has(m) && (m != Exp || e.leastExp() <= length) {
+			take(m, e.measure(m))
+		}
+	}
+	return best, length
+}
+
+// unchanged tells whether a whole chunk equals the reference's. Then no mode but Const is as short as Xrz, whose payload has 12 bytes: without any plane, the
+// bodies of Diff and Step have 16 or more.
+func (e *Encoder) unchanged() bool {
+	return len(e.chunk) == ChunkBytes && bytes.Equal(e.chunk, e.former)
+}
+
+// leastExp is the length of the shortest payload of any chunk of this length in mode Exp.
+func (e *Encoder) leastExp() int {
+	least := codes{bits: 1}
+	return least.bytes(&e.float, groups(e.view.words)) + len(e.tail)
+}
+
+// allowed are the modes that may be used for the chunk.
+func (e *Encoder) allowed() Modes {
+	if e.view.words == 0 {
+		return Only()
+	}
+	return e.modes.permitted(e.kind, e.former != nil)
 }
 
 // Sizes returns the length of the payload by mode; -1 stands for modes that are not allowed, or cannot encode this chunk.
@@ -105,31 +144,36 @@ func (e *Encoder) constant() bool {
 	return bytes.Equal(words[e.view.size:], words[:len(words)-e.view.size])
 }
 
-// sizes leaves behind what write needs for each mode.
+// sizes measures all allowed modes.
 func (e *Encoder) sizes() (n [ModeCount]int) {
-	n = [ModeCount]int{Raw: len(e.chunk), Const: -1, Diff: -1, Exp: -1, Xrz: -1, Step: -1}
-	if e.view.words == 0 {
-		return n
+	allowed := e.allowed()
+	for m := range n {
+		if n[m] = -1; allowed.Has(Mode(m)) && (Mode(m) != Const || e.constant()) {
+			n[m] = e.measure(Mode(m))
+		}
 	}
-	allowed := e.modes.permitted(e.kind, e.former != nil)
-	plain := e.view
-	plain.reference = nil
-	if allowed.Has(Const) && e.constant() {
-		n[Const] = e.view.size + len(e.tail)
-	}
-	if allowed.Has(Diff) {
-		n[Diff] = e.diff.measure(e.view.plain, e.view.words, e.view.size) + len(e.tail)
-	}
-	if allowed.Has(Exp) {
-		e.counts.take(&e.float, &plain)
-		e.codes = e.counts.choose(&e.float, plain.words)
-		n[Exp] = e.codes.bytes(&e.float, groups(plain.words)) + len(e.tail)
-	}
-	if allowed.Has(Xrz) {
-		n[Xrz] = referenceHead + measureXor(&e.xor, &e.maps, &e.view) + len(e.tail)
-	}
-	if allowed.Has(Step) {
-		n[Step] = referenceHead + e.step.measure(e.changes(), e.view.words, e.view.size) + len(e.tail)
+	return n
+}
+
+// measure returns the length of the payload in a mode that can encode the chunk, and leaves behind what write needs for it.
+func (e *Encoder) measure(m Mode) int {
+	v := &e.view
+	n := len(e.tail)
+	switch m {
+	case Const:
+		n += v.size
+	case Diff:
+		n += e.diff.measure(v.plain, v.words, v.size)
+	case Exp:
+		e.counts.take(&e.float, v)
+		e.codes = e.counts.choose(&e.float, v.words)
+		n += e.codes.bytes(&e.float, groups(v.words))
+	case Xrz:
+		n += referenceHead + measureXor(&e.xor, &e.maps, v)
+	case Step:
+		n += referenceHead + e.step.measure(e.changes(), v.words, v.size)
+	default:
+		n = len(e.chunk)
 	}
 	return n
 }
@@ -150,7 +194,7 @@ func (e *Encoder) changes() []byte {
 	return x
 }
 
-// write writes the payload in a mode whose size was just computed.
+// write writes the payload in a mode that was measured; dst has its length.
 func (e *Encoder) write(dst []byte, m Mode) {
 	if m == Raw {
 		copy(dst, e.chunk)
@@ -162,15 +206,13 @@ func (e *Encoder) write(dst []byte, m Mode) {
 		binary.LittleEndian.PutUint64(body, checksum.Leaf(e.former)&0xffffffff)
 		body = body[referenceHead:]
 	}
-	plain := e.view
-	plain.reference = nil
 	switch m {
 	case Const:
 		copy(body, e.chunk)
 	case Diff:
 		e.diff.write(body, wordAt(e.view.plain, e.view.size), e.view.size)
 	case Exp:
-		writeExp(body, &e.codes, &e.float, &plain)
+		writeExp(body, &e.codes, &e.float, &e.view)
 	case Xrz:
 		writeXor(body, &e.xor, &e.maps, &e.view)
 	case Step:

@@ -55,7 +55,9 @@ func decodes(t *testing.T, what string, container []byte, x region) {
 	}
 }
 
-func TestEveryBitFlip(t *testing.T) {
+func TestEveryBitFlip(t *testing.T) { bothWays(t, testEveryBitFlip) }
+
+func testEveryBitFlip(t *testing.T) {
 	for _, x := range smallRegions() {
 		container := encode(t, x.plain, x.reference, Options{Kind: x.kind, Modes: x.modes})
 		for bit := range 8 * len(container) {
@@ -154,7 +156,9 @@ func TestAbsurdHeaders(t *testing.T) {
 }
 
 // Payloads of any bytes, behind tables that fit, decode to an error. Nothing is read or written out of bounds.
-func TestRandomPayloads(t *testing.T) {
+func TestRandomPayloads(t *testing.T) { bothWays(t, testRandomPayloads) }
+
+func testRandomPayloads(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := drawRegion(t)
 		n := rapid.IntRange(1, ChunkBytes).Draw(t, "bytes")

@@ -53,6 +53,7 @@ func (c *codes) bytes(f *float, groups int) int {
 type histogram struct {
 	count    [1 << 11]uint32
 	parts    [4][1 << 8]uint32
+	bytes    [ChunkBytes / 2]byte // the exponents, where a vector counts them
 	min, max int
 }
 

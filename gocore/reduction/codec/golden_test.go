@@ -50,7 +50,9 @@ func noise(at int) [8]byte {
 }
 
 // The format cannot change unnoticed: the containers of fixed regions are in a file, and so decode as they did.
-func TestGolden(t *testing.T) {
+func TestGolden(t *testing.T) { bothWays(t, testGolden) }
+
+func testGolden(t *testing.T) {
 	const name = "testdata/golden.txt"
 	var text strings.Builder
 	var seen [ModeCount]bool
@@ -99,7 +101,9 @@ func decodeGolden(t *testing.T, lines []string) {
 }
 
 // Whole chunks of all families, and a short one, have the bytes that they had: the hashes of their containers are in a file.
-func TestGoldenHashes(t *testing.T) {
+func TestGoldenHashes(t *testing.T) { bothWays(t, testGoldenHashes) }
+
+func testGoldenHashes(t *testing.T) {
 	const name = "testdata/hashes.txt"
 	var text strings.Builder
 	for i, k := range kinds {

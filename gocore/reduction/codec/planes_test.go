@@ -37,7 +37,9 @@ func testPlanes[T word](t *testing.T, words int, write func(planes []byte, z []T
 	})
 }
 
-func TestPlanes(t *testing.T) {
+func TestPlanes(t *testing.T) { bothWays(t, testAllPlanes) }
+
+func testAllPlanes(t *testing.T) {
 	t.Run("8", func(t *testing.T) {
 		testPlanes(t, 32, func(p []byte, z []uint8) {
 			putNarrow(p, readEight(z), readEight(z[8:]), readEight(z[16:]), readEight(z[24:]))

@@ -66,16 +66,15 @@ func (h *histogram) takeByVectors(f *float, v *view) bool {
 	if !vectors || v.size == 8 || v.words == 0 || v.words%vectorBytes != 0 {
 		return false
 	}
-	var exponents [ChunkBytes / 2]byte
 	units, most, mask := v.words/vectorBytes, 0, int(f.mask())
 	if v.size == 2 {
-		most = exponents16(unsafe.Pointer(&exponents), begin(v.plain), units, uint64(f.shift), uint64(mask))
+		most = exponents16(begin(h.bytes[:]), begin(v.plain), units, uint64(f.shift), uint64(mask))
 	} else {
-		most = exponents32(unsafe.Pointer(&exponents), begin(v.plain), units)
+		most = exponents32(begin(h.bytes[:]), begin(v.plain), units)
 	}
 	first := max(most-counted+1, 1)
 	var counts [counted + 2]uint32
-	count26(unsafe.Pointer(&counts), unsafe.Pointer(&exponents), units, unsafe.Pointer(&registers[first]), uint64(mask))
+	count26(unsafe.Pointer(&counts), begin(h.bytes[:]), units, unsafe.Pointer(&registers[first]), uint64(mask))
 	return h.takeCounts(first, counts[:counted], counts[counted], counts[counted+1], mask, v.words)
 }
 

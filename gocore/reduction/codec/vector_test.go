@@ -1,0 +1,145 @@
+package codec
+
+import (
+	"bytes"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// bothWays runs a test with the assembly, if the processor has the instructions, and without it.
+func bothWays(t *testing.T, test func(t *testing.T)) {
+	t.Run("plain", func(t *testing.T) {
+		defer withoutVectors()()
+		test(t)
+	})
+	if vectors {
+		t.Run("vectors", test)
+	}
+}
+
+// withoutVectors switches the assembly off, and returns what switches it on again.
+func withoutVectors() (restore func()) {
+	before := vectors
+	vectors = false
+	return func() { vectors = before }
+}
+
+func TestVectorsWriteTheSameBytes(t *testing.T) {
+	if !vectors {
+		t.Skip("this processor has no AVX-512 with VBMI2 and GFNI, or the race detector is on")
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		x := drawRegion(t)
+		o := Options{Kind: x.kind, Modes: x.modes}
+		want := func() []byte {
+			defer withoutVectors()()
+			return encode(t, x.plain, x.reference, o)
+		}()
+		if got := encode(t, x.plain, x.reference, o); !bytes.Equal(got, want) {
+			t.Fatal("the containers differ")
+		}
+		if back := dirty(len(x.plain)); Decode(back, want, x.reference, 1) != nil || !bytes.Equal(back, x.plain) {
+			t.Fatal("vectors decode other bytes")
+		}
+		defer withoutVectors()()
+		if back := dirty(len(x.plain)); Decode(back, want, x.reference, 1) != nil || !bytes.Equal(back, x.plain) {
+			t.Fatal("loops decode other bytes")
+		}
+	})
+}
+
+// Payloads of any bytes decode to the same bytes or errors, with and without the assembly.
+func testSameDecoding(t *testing.T, payload, reference []byte, n int, m Mode, k Kind) {
+	decode := func() ([]byte, bool) {
+		dst := dirty(n)
+		ok := new(decoder).chunk(dst, payload, reference, m, k)
+		return dst, ok
+	}
+	got, ok := decode()
+	defer withoutVectors()()
+	if want, fine := decode(); ok != fine || ok && !bytes.Equal(got, want) {
+		t.Fatalf("%v, %v, %d B: vectors accept a payload: %v; loops: %v", m, k, n, ok, fine)
+	}
+}
+
+// FuzzVectors mutates the payloads of whole chunks.
+func FuzzVectors(f *testing.F) {
+	plain := make([]byte, ChunkBytes)
+	for i, k := range kinds {
+		for m := range modes {
+			fillFamily(plain, k, []int{0, 1, 7, 6, 6, 7}[m], 1)
+			e, err := NewEncoder(k, Only(m))
+			if err != nil {
+				f.Fatal(err)
+			}
+			dst := make([]byte, ChunkBytes)
+			entry := e.Chunk(dst, plain, change(plain, k, 5, 1))
+			f.Add(dst[:entry.Bytes], byte(entry.Mode), byte(i))
+		}
+	}
+	reference := make([]byte, ChunkBytes)
+	fillFamily(reference, Int8, 0, 9)
+	f.Fuzz(func(t *testing.T, payload []byte, mode, kind byte) {
+		testSameDecoding(t, payload, reference, ChunkBytes, Mode(mode%8), kinds[int(kind)%len(kinds)])
+	})
+}
+
+// Flipped bits and cut ends of payloads of whole chunks.
+func TestVectorsRefuseTheSame(t *testing.T) {
+	plain := make([]byte, ChunkBytes)
+	r := source(3)
+	for _, k := range kinds {
+		for m := range modes {
+			fillFamily(plain, k, []int{0, 1, 7, 6, 6, 7}[m], 1)
+			reference := change(plain, k, 5, 1)
+			e, err := NewEncoder(k, Only(m))
+			if err != nil {
+				t.Fatal(err)
+			}
+			dst := make([]byte, ChunkBytes)
+			entry := e.Chunk(dst, plain, reference)
+			for range 300 {
+				payload := bytes.Clone(dst[:max(1, entry.Bytes-max(0, r.IntN(40)-30))])
+				for range r.IntN(3) {
+					payload[r.IntN(len(payload))>>r.IntN(12)] ^= 1 << r.IntN(8)
+				}
+				testSameDecoding(t, payload[:len(payload):len(payload)], reference, ChunkBytes, entry.Mode, k)
+			}
+		}
+	}
+}
+
+// The mode that Chunk takes has the shortest payload of Sizes, also where Chunk measures only some.
+func TestChunkTakesTheShortestOfSizes(t *testing.T) {
+	for _, k := range kinds {
+		for family := range families {
+			for _, n := range []int{1, int(k.Word), 3 * int(k.Word), 700, ChunkBytes - 1, ChunkBytes} {
+				plain := make([]byte, n)
+				fillFamily(plain, k, family, 3)
+				for _, reference := range [][]byte{nil, plain, change(plain, k, 1000, 1), change(plain, k, 2, 1)} {
+					for m := range modes {
+						testShortest(t, k, AllModes&^(1<<m), plain, reference)
+					}
+				}
+			}
+		}
+	}
+}
+
+func testShortest(t *testing.T, k Kind, allowed Modes, plain, reference []byte) {
+	e, err := NewEncoder(k, allowed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sizes := e.Sizes(plain, reference)
+	best := Raw
+	for m, n := range sizes {
+		if n >= 0 && n < sizes[best] {
+			best = Mode(m)
+		}
+	}
+	if got := e.Chunk(make([]byte, len(plain)), plain, reference); got.Mode != best || got.Bytes != sizes[best] {
+		t.Fatalf("%v, modes %b, %d B: %v with %d B of the sizes %d", k, allowed, len(plain), got.Mode, got.Bytes, sizes)
+	}
+}
