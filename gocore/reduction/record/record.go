@@ -45,9 +45,9 @@ type Record struct {
 	buckets  []bucket
 	length   int
 	capacity int
-	held     map[uint32]*int // entries per checkpoint
-	last     uint32          // checkpoint of the last insertion
-	lastHeld *int
+	held     map[uint32]bool // checkpoints that may have entries
+	last     uint32          // checkpoint of the last insertion, if there is one
+	inserted bool            // since the last removal
 }
 
 // packed is a Place in two words: offset and the length's low 16 bits; the length's high 32 bits and the checkpoint.
@@ -64,7 +64,7 @@ func (p packed) place() Place {
 // New returns an empty record that takes at most so many bytes of memory. It holds 0.8 entries per slot; less than a bucket holds none.
 func New(memory int64) *Record {
 	n := max(memory, 0) / bucketBytes
-	return &Record{buckets: make([]bucket, n), capacity: int(n * slots * 4 / 5), held: map[uint32]*int{}}
+	return &Record{buckets: make([]bucket, n), capacity: int(n * slots * 4 / 5), held: map[uint32]bool{}}
 }
 
 // Memory returns the bytes that a record needs to hold so many entries.
@@ -156,27 +156,21 @@ func (r *Record) Insert(d digest.Digest, p Place) Outcome {
 	b.keys[i], b.places[i] = d, pack(p)
 	b.used |= 1 << i
 	r.length++
-	*r.counter(p.Checkpoint)++
+	r.hold(p.Checkpoint)
 	return Added
 }
 
-// counter returns the number of entries of a checkpoint; mostly it is the checkpoint of the call before.
-func (r *Record) counter(checkpoint uint32) *int {
-	if r.lastHeld != nil && r.last == checkpoint {
-		return r.lastHeld
+// hold notes that a checkpoint has entries; mostly it is the checkpoint of the call before.
+func (r *Record) hold(checkpoint uint32) {
+	if !r.inserted || r.last != checkpoint {
+		r.held[checkpoint] = true
+		r.last, r.inserted = checkpoint, true
 	}
-	n := r.held[checkpoint]
-	if n == nil {
-		n = new(int)
-		r.held[checkpoint] = n
-	}
-	r.last, r.lastHeld = checkpoint, n
-	return n
 }
 
 // Forget removes the entries of a checkpoint. If there are any, it reads the whole table.
 func (r *Record) Forget(checkpoint uint32) {
-	if r.held[checkpoint] != nil {
+	if r.held[checkpoint] {
 		r.sweep(func(c uint32) bool { return c == checkpoint })
 	}
 }
@@ -195,7 +189,7 @@ func (r *Record) Expire(oldest uint32) {
 func (r *Record) Clear() {
 	clear(r.buckets)
 	clear(r.held)
-	r.length, r.lastHeld = 0, nil
+	r.length, r.inserted = 0, false
 }
 
 func (r *Record) sweep(gone func(checkpoint uint32) bool) {
@@ -216,5 +210,5 @@ func (r *Record) sweep(gone func(checkpoint uint32) bool) {
 			delete(r.held, c)
 		}
 	}
-	r.lastHeld = nil
+	r.inserted = false
 }

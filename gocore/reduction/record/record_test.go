@@ -106,13 +106,22 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// A full table with changing contents keeps short searches: removing takes back what inserting counted.
+// A full table finds each entry, also those that went on to a later bucket. With changing contents it keeps short searches: removing takes back what inserting
+// counted.
 func TestNoDecay(t *testing.T) {
 	r := New(Memory(4000))
 	random := rand.New(rand.NewPCG(1, 2))
 	for round := range uint32(50) {
+		var all []digest.Digest
 		for r.Len() < r.Cap() {
-			r.Insert(digest.Digest{Lo: random.Uint64(), Hi: random.Uint64()}, Place{Checkpoint: round})
+			d := digest.Digest{Lo: random.Uint64(), Hi: random.Uint64()}
+			r.Insert(d, Place{Checkpoint: round, Offset: uint64(len(all)), Bytes: 1})
+			all = append(all, d)
+		}
+		for i, d := range all {
+			if p, ok := r.Find(d, 1); !ok || p != (Place{round, uint64(i), 1}) || r.Has(digest.Digest{Lo: d.Lo + 1, Hi: d.Hi}) {
+				t.Fatalf("round %d: entry %d of a full record: %v, %v", round, i, p, ok)
+			}
 		}
 		r.Expire(round + 1)
 		for at, b := range r.buckets {
