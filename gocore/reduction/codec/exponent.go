@@ -309,9 +309,8 @@ func readExp(v *view, f *float, body []byte) bool {
 		return false
 	}
 	planes, low, escapes := f.parts(body[codesHead:], c.bits, groups(v.words))
-	var marks [mostGroups]uint32
-	if readExpByVectors(&marks, body[codesHead:], &c, f, v) {
-		return patchAll(v, escapes, marks[:groups(v.words)], f)
+	if done, ok := readExpByVectors(body[codesHead:], &c, f, v); done {
+		return ok
 	}
 	for g := range groups(v.words) {
 		var p groupPlanes
@@ -321,22 +320,6 @@ func readExp(v *view, f *float, body []byte) bool {
 		p.words(dst, low, g, &c, f)
 		var ok bool
 		if escapes, ok = patch(dst, escapes, marks, v.size, f); !ok {
-			return false
-		}
-	}
-	return len(escapes) == 0
-}
-
-// mostGroups is the largest number of groups of a chunk of floats.
-const mostGroups = ChunkBytes / 2 / groupWords
-
-// patchAll replaces the exponents of marked words of all groups; false if the escapes are not those.
-func patchAll(v *view, escapes []byte, marks []uint32, f *float) (ok bool) {
-	for g, m := range marks {
-		if m == 0 {
-			continue
-		}
-		if escapes, ok = patch(v.group(v.plain, g), escapes, m, v.size, f); !ok {
 			return false
 		}
 	}

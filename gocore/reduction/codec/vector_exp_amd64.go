@@ -7,10 +7,11 @@ import "unsafe"
 // expParts are the parts of a body of mode Exp, and the words. The assembly knows the order.
 type expParts struct {
 	planes, bytes, halves, words unsafe.Pointer
-	escapes                      unsafe.Pointer // writing: where escapes go; reading: where the marks of each group go
+	escapes                      unsafe.Pointer
 	plain                        unsafe.Pointer
 	groups, bits                 int
 	base, escape                 uint64 // writing: exponents; reading: the base in its place in the top 16 bits
+	left                         int    // reading: escapes that were not read; below 0 if they were too few
 }
 
 //go:noescape
@@ -129,14 +130,16 @@ func writeExpByVectors(body []byte, c *codes, f *float, v *view) bool {
 	return true
 }
 
-// readExpByVectors writes the words of a body behind its head, with wrong exponents for escapes, and which words of each group those are. It returns false,
-// and does nothing, if it cannot.
-func readExpByVectors(marks *[mostGroups]uint32, body []byte, c *codes, f *float, v *view) bool {
+// readExpByVectors does what readExp does behind the head of the body. done is false, and nothing was done, if it cannot.
+func readExpByVectors(body []byte, c *codes, f *float, v *view) (done, ok bool) {
 	if !vectors || v.words == 0 || v.words%groupWords != 0 {
-		return false
+		return false, false
 	}
-	p, _ := divideExp(body, c, f, v)
-	p.escapes, p.base = unsafe.Pointer(marks), uint64(c.base)<<f.shift
+	p, escapes := divideExp(body, c, f, v)
+	if len(escapes)%f.escape != 0 || !f.exponents(escapes) {
+		return true, false
+	}
+	p.escapes, p.base, p.left = begin(escapes), uint64(c.base)<<f.shift, len(escapes)/f.escape
 	switch {
 	case f.exponent == 5:
 		readExp16(unsafe.Pointer(&p))
@@ -147,5 +150,21 @@ func readExpByVectors(marks *[mostGroups]uint32, body []byte, c *codes, f *float
 	default:
 		readExp32(unsafe.Pointer(&p))
 	}
-	return true
+	return true, p.left == 0
+}
+
+// exponents tells whether all escapes are exponents.
+func (f *float) exponents(escapes []byte) bool {
+	if f.exponent == 8 {
+		return true
+	}
+	all, high := byte(0), byte(0)
+	for i := 0; i < len(escapes); i += f.escape {
+		all |= escapes[i]
+		high |= escapes[i+f.escape-1]
+	}
+	if f.escape == 1 {
+		return all <= byte(f.mask())
+	}
+	return high <= byte(f.mask()>>8)
 }

@@ -14,6 +14,7 @@
 #define BITS    56(SI)
 #define BASE    64(SI)
 #define ESCAPE  72(SI)
+#define LEFT    80(SI)
 
 #define SPLAT(N, TO) \
 	MOVL         $N, AX             \
@@ -218,7 +219,9 @@ next:
 	VZEROUPPER
 	RET
 
-// GET reads a plane into K, adds B to the words Z that are in it, and takes the plane away from the marks K5.
+// Decoding. LEFT is the number of escapes that are left; after the end it is below 0 if they were too few.
+
+// GET reads a plane into K1, adds B to the words Z that are in it.
 #define GET(B, Z) \
 	KMOVD  (DI), K1                 \
 	ADDQ   $4, DI                   \
@@ -228,7 +231,8 @@ next:
 	GET(B, Z0)                      \
 	KANDD K1, K5, K5
 
-// DECODE makes Z0 the exponents of a group, in their place; Z20 has the base there, and Z23 to Z26 the bits of codes. The marks go to R11.
+// DECODE makes Z0 the exponents of a group, in their place, with those of escapes missing; K5 and AX have the marks of those. Z20 has the base in its place,
+// and Z23 to Z26 the bits of codes.
 #define DECODE \
 	KXNORD    K5, K5, K5            \
 	VMOVDQA64 Z20, Z0               \
@@ -243,8 +247,26 @@ next:
 	JLT       decoded               \
 	CODE(Z26)                       \
 decoded: \
-	KMOVD     K5, (R11)             \
-	ADDQ      $4, R11
+	KMOVD     K5, AX                \
+	TESTL     AX, AX
+
+// TAKEN takes the escapes of the marks K5 from those that are left, whose number is in SI, and jumps to short if they are too few.
+#define TAKEN \
+	POPCNTL AX, CX                  \
+	SUBQ    CX, SI                  \
+	JLT     short                   \
+	BZHIQ   CX, DX, AX              \
+	KMOVD   AX, K6
+
+// ESCAPEDBYTES puts escapes of one byte into their words.
+#define ESCAPEDBYTES(SHIFT) \
+	TAKEN                           \
+	VMOVDQU8.Z  (R11), K6, Y3       \
+	ADDQ        CX, R11             \
+	VPEXPANDB.Z Y3, K5, Y3          \
+	VPMOVZXBW   Y3, Z3              \
+	VPSLLW      $SHIFT, Z3, Z3      \
+	VMOVDQU16   Z3, K5, Z0
 
 // MANTISSAS adds the sign and the high bits of the mantissa to 8 bits of exponent.
 #define MANTISSAS \
@@ -259,12 +281,17 @@ decoded: \
 TEXT ·readExp16(SB), NOSPLIT, $0-8
 	MOVQ parts+0(FP), SI
 	BEGIN
+	MOVQ LEFT, SI
 	BITS4(10)
 	SPLAT(0x100, Z29)
 	SPLAT(0x200, Z30)
 
 loop:
 	DECODE
+	JZ        next
+	ESCAPEDBYTES(10)
+
+next:
 	GET(Z29, Z0)
 	GET(Z30, Z0)
 	GET(Z28, Z0)
@@ -275,6 +302,10 @@ loop:
 	ADDQ      $64, R12
 	DECQ      R13
 	JNZ       loop
+
+short:
+	MOVQ parts+0(FP), AX
+	MOVQ SI, 80(AX)
 	VZEROUPPER
 	RET
 
@@ -282,15 +313,24 @@ loop:
 TEXT ·readExpB16(SB), NOSPLIT, $0-8
 	MOVQ parts+0(FP), SI
 	BEGIN
+	MOVQ LEFT, SI
 	BITS4(7)
 
 loop:
 	DECODE
+	JZ        next
+	ESCAPEDBYTES(7)
+
+next:
 	MANTISSAS
 	VMOVDQU64 Z0, (R12)
 	ADDQ      $64, R12
 	DECQ      R13
 	JNZ       loop
+
+short:
+	MOVQ parts+0(FP), AX
+	MOVQ SI, 80(AX)
 	VZEROUPPER
 	RET
 
@@ -298,10 +338,15 @@ loop:
 TEXT ·readExp32(SB), NOSPLIT, $0-8
 	MOVQ parts+0(FP), SI
 	BEGIN
+	MOVQ LEFT, SI
 	BITS4(7)
 
 loop:
 	DECODE
+	JZ        next
+	ESCAPEDBYTES(7)
+
+next:
 	MANTISSAS
 	VEXTRACTI64X4 $1, Z0, Y1
 	VPMOVZXWD     Y0, Z0
@@ -318,6 +363,10 @@ loop:
 	ADDQ          $128, R12
 	DECQ          R13
 	JNZ           loop
+
+short:
+	MOVQ parts+0(FP), AX
+	MOVQ SI, 80(AX)
 	VZEROUPPER
 	RET
 
@@ -335,6 +384,7 @@ loop:
 TEXT ·readExp64(SB), NOSPLIT, $0-8
 	MOVQ parts+0(FP), SI
 	BEGIN
+	MOVQ LEFT, SI
 	BITS4(4)
 	SPLAT(1, Z16)
 	SPLAT(2, Z17)
@@ -343,6 +393,15 @@ TEXT ·readExp64(SB), NOSPLIT, $0-8
 
 loop:
 	DECODE
+	JZ          next
+	TAKEN
+	VMOVDQU16.Z (R11), K6, Z3
+	LEAQ        (R11)(CX*2), R11
+	VPEXPANDW.Z Z3, K5, Z3
+	VPSLLW      $4, Z3, Z3
+	VMOVDQU16   Z3, K5, Z0
+
+next:
 	GET(Z16, Z0)
 	GET(Z17, Z0)
 	GET(Z18, Z0)
@@ -360,6 +419,10 @@ loop:
 	ADDQ          $256, R12
 	DECQ          R13
 	JNZ           loop
+
+short:
+	MOVQ parts+0(FP), AX
+	MOVQ SI, 80(AX)
 	VZEROUPPER
 	RET
 

@@ -13,7 +13,7 @@ func wordsByVectors(_, _, _ []byte, _ uint64, _, _ int) bool { return false }
 
 func writeExpByVectors([]byte, *codes, *float, *view) bool { return false }
 
-func readExpByVectors(*[mostGroups]uint32, []byte, *codes, *float, *view) bool { return false }
+func readExpByVectors([]byte, *codes, *float, *view) (done, ok bool) { return false, false }
 
 func bytePlanesByVectors(_, _, _ []byte, _ int) bool { return false }
 

@@ -38,6 +38,19 @@ func (w *widths) count(blocks int) {
 	}
 }
 
+// exceed tells whether a width is above most, which is below 128.
+func (w *widths) exceed(most int) bool {
+	list, over := w.all(), uint64(0)
+	for ; len(list) >= 8; list = list[8:] {
+		x := binary.LittleEndian.Uint64(list)
+		over |= x | (x&^(0x80*ones8) + uint64(127-most)*ones8)
+	}
+	for _, n := range list {
+		over |= uint64(n) | uint64(n&0x7f) + uint64(127-most)
+	}
+	return over&(0x80*ones8) != 0
+}
+
 // replaceLast replaces the width of the last block.
 func (w *widths) replaceLast(n int) {
 	last := &w.list[w.blocks-1]
@@ -108,12 +121,10 @@ func (w *widths) read(src []byte, blocks, most int) (rest []byte, ok bool) {
 		last = sumGroup((*[groupWords]byte)(w.list[g*groupWords:]), rest, int(planes), last)
 		rest = rest[int(planes)*planeBytes:]
 	}
-	for _, b := range w.all() {
-		if int(b) > most {
-			return nil, false
-		}
-		w.planes += int(b)
+	if w.exceed(most) {
+		return nil, false
 	}
+	w.count(blocks)
 	return rest, true
 }
 
