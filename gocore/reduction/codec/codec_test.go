@@ -334,31 +334,6 @@ func TestExpansion(t *testing.T) {
 	}
 }
 
-func TestSample(t *testing.T) {
-	plain := make([]byte, 10*ChunkBytes+5)
-	fillFamily(plain, BFloat16, 6, 1)
-	e, err := NewEncoder(BFloat16, AllModes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := e.Sample(plain, nil, 4)
-	if err != nil || p.Chunks != 3 || p.Plain != 2*ChunkBytes+ChunkBytes || p.Alone[Raw] != p.Plain || p.Alone[Exp] < p.Best || p.Best >= p.Plain {
-		t.Errorf("%+v, %v", p, err)
-	}
-	all, err := e.Sample(plain, nil, 1)
-	var best int64
-	c, _ := Open(encode(t, plain, nil, Options{Kind: BFloat16, Modes: AllModes}), len(plain))
-	for i := range c.Chunks() {
-		best += int64(c.Entry(i).Bytes)
-	}
-	if err != nil || all.Best != best || all.Chunks != 11 || all.Plain != int64(len(plain)) {
-		t.Errorf("%+v, %v; %d B were written", all, err, best)
-	}
-	if _, err := e.Sample(plain, plain[1:], 1); !errors.Is(err, ErrReference) {
-		t.Errorf("short reference: %v", err)
-	}
-}
-
 func TestWrongArguments(t *testing.T) {
 	plain := make([]byte, 100)
 	for _, k := range []Kind{{}, {3, 0}, {2, 6}, {8, 8}, {1, 4}} {

@@ -29,29 +29,6 @@ func (v *view) group(p []byte, g int) []byte {
 // valid is the number of words in a group.
 func (v *view) valid(g int) int { return min(groupWords, v.words-g*groupWords) }
 
-// load reads the words of a group.
-func load[T word](z *[groupWords]T, src []byte) {
-	switch z := any(z).(type) {
-	case *[groupWords]uint8:
-		copy(z[:], src)
-	case *[groupWords]uint16:
-		src = src[:2*groupWords]
-		for i := range z {
-			z[i] = binary.LittleEndian.Uint16(src[2*i:])
-		}
-	case *[groupWords]uint32:
-		src = src[:4*groupWords]
-		for i := range z {
-			z[i] = binary.LittleEndian.Uint32(src[4*i:])
-		}
-	case *[groupWords]uint64:
-		src = src[:8*groupWords]
-		for i := range z {
-			z[i] = binary.LittleEndian.Uint64(src[8*i:])
-		}
-	}
-}
-
 // wordAt reads a word of 1, 2, 4 or 8 bytes.
 func wordAt(p []byte, size int) uint64 {
 	switch size {
