@@ -179,27 +179,18 @@ func readDiff8(v *view, w *widths, planes []byte, last byte, again uint64) {
 		for i := range x {
 			d := unzigzagBytes(x[i])
 			if again != 0 {
-				d = sumBytes(d, change)
-				change = byte(d >> 56)
+				d, change = sumBytes(d, change)
 			}
-			d = sumBytes(d, last)
-			last = byte(d >> 56)
+			d, last = sumBytes(d, last)
 			binary.LittleEndian.PutUint64(dst[8*i:], d)
 		}
-		if v.reference == nil {
-			continue
-		}
-		reference := (*[groupWords]byte)(v.group(v.reference, g))
-		for i := 0; i < groupWords; i += 8 {
-			binary.LittleEndian.PutUint64(dst[i:], addBytes(binary.LittleEndian.Uint64(dst[i:]), binary.LittleEndian.Uint64(reference[i:])))
-		}
 	}
+	v.addReference()
 }
 
-// readDiff16 is for words of two bytes. It reads the registers of transpose16 in the order of the words.
+// readDiff16 is for words of two bytes, 4 at a time. It reads the registers of transpose16 in the order of the words.
 func readDiff16(v *view, w *widths, planes []byte, last uint16, again uint64) {
-	word, change, mask := uint32(last), uint32(0), uint32(again)
-	var two uint32
+	change := uint16(0)
 	for g, width := range w.all() {
 		var x [8]uint64
 		if width != 0 {
@@ -208,37 +199,30 @@ func readDiff16(v *view, w *widths, planes []byte, last uint16, again uint64) {
 			planes = planes[int(width)*planeBytes:]
 		}
 		dst := (*[2 * groupWords]byte)(v.group(v.plain, g))
-		for r := range x {
-			two, word, change = sumTwo16(x[r], word, change, mask)
-			binary.LittleEndian.PutUint32(dst[4*r:], two)
-		}
-		for r := range x {
-			two, word, change = sumTwo16(x[r]>>16, word, change, mask)
-			binary.LittleEndian.PutUint32(dst[32+4*r:], two)
-		}
-		if v.reference != nil {
-			addWords16(dst, (*[2 * groupWords]byte)(v.group(v.reference, g)))
+		for i := range x {
+			y, z := x[2*i&7]>>(i/4*16), x[(2*i+1)&7]>>(i/4*16)
+			d := unzigzags16(gatherHalves(y) | gatherHalves(z)<<32)
+			if again != 0 {
+				d, change = sumWords(d, change)
+			}
+			d, last = sumWords(d, last)
+			binary.LittleEndian.PutUint64(dst[8*i:], d)
 		}
 	}
+	v.addReference()
 }
 
-// sumTwo16 returns two words of 16 bits, whose zig-zag values are bits 0 to 15 and bits 32 to 47. Of the sums the low 16 bits count.
-func sumTwo16(x uint64, last, change, mask uint32) (two, word, next uint32) {
-	a, b := uint32(x&0xffff), uint32(x>>32&0xffff)
-	change = change&mask + (a>>1 ^ -(a & 1))
-	low := last + change
-	change = change&mask + (b>>1 ^ -(b & 1))
-	last = low + change
-	return low&0xffff | last<<16, last, change
-}
+// gatherHalves moves the low halves of two lanes of 32 bits together, the reverse of spreadHalves.
+func gatherHalves(x uint64) uint64 { return (x&clear4 | x&clear4>>16) & 0xffffffff }
 
-// addWords16 adds words of two bytes, four at a time.
-func addWords16(dst, reference *[2 * groupWords]byte) {
-	for i := 0; i < len(dst); i += 8 {
-		a, b := binary.LittleEndian.Uint64(dst[i:]), binary.LittleEndian.Uint64(reference[i:])
-		low, high := a&clear4+b&clear4, a>>16&clear4+b>>16&clear4
-		binary.LittleEndian.PutUint64(dst[i:], low&clear4|high&clear4<<16)
-	}
+// unzigzags16 returns the differences of 4 zig-zag values.
+func unzigzags16(z uint64) uint64 { return z>>1&(0x7fff*even16) ^ z&even16*0xffff }
+
+// sumWords returns the running sums of last and 4 words, and the last one of them. It depends on last in one addition alone.
+func sumWords(x uint64, last uint16) (sums uint64, next uint16) {
+	x = add[uint16](x, x<<16)
+	x = add[uint16](x, x<<32)
+	return add[uint16](x, uint64(last)*even16), last + uint16(x>>48)
 }
 
 func readDiff32(v *view, w *widths, planes []byte, last uint32, again uint64) {
@@ -311,15 +295,9 @@ const (
 // unzigzagBytes returns the differences of 8 zig-zag values.
 func unzigzagBytes(x uint64) uint64 { return x>>1&0x7f7f7f7f7f7f7f7f ^ x&ones8*0xff }
 
-// sumBytes returns the running sums of 8 bytes, each modulo 256.
-func sumBytes(x uint64, last byte) uint64 {
+// sumBytes returns the running sums of last and 8 bytes, each modulo 256, and the last one of them. It depends on last in one addition alone.
+func sumBytes(x uint64, last byte) (sums uint64, next byte) {
 	even, odd := x&even8*even16, x>>8&even8*even16 // sums of up to four bytes fit 16 bits
-	start := uint64(last) * even16
-	low, high := even+odd<<16+start, even+odd+start
-	return low&even8 | high&even8<<8
-}
-
-// addBytes adds 8 bytes, each modulo 256.
-func addBytes(a, b uint64) uint64 {
-	return (a&even8+b&even8)&even8 | (a>>8&even8+b>>8&even8)&even8<<8
+	sums = (even+odd<<16)&even8 | (even+odd)&even8<<8
+	return add[uint8](sums, uint64(last)*ones8), last + byte(sums>>56)
 }

@@ -141,27 +141,6 @@ func (h *histogram) take64(p []byte) {
 	}
 }
 
-// loadTop reads the top 16 bits of each word of a group.
-func loadTop(top *[groupWords]uint16, src []byte, size int) {
-	switch size {
-	case 2:
-		p := (*[2 * groupWords]byte)(src)
-		for i := range top {
-			top[i] = binary.LittleEndian.Uint16(p[2*i:])
-		}
-	case 4:
-		p := (*[4 * groupWords]byte)(src)
-		for i := range top {
-			top[i] = binary.LittleEndian.Uint16(p[4*i+2:])
-		}
-	default:
-		p := (*[8 * groupWords]byte)(src)
-		for i := range top {
-			top[i] = binary.LittleEndian.Uint16(p[8*i+6:])
-		}
-	}
-}
-
 // choose returns the codes with the shortest body: of equal ones that with the fewest bits, and then the smallest base.
 func (h *histogram) choose(f *float, words int) (best codes) {
 	shortest := 0
@@ -203,13 +182,12 @@ func writeExp(dst []byte, c *codes, f *float, v *view) {
 		return
 	}
 	planes, low, escapes := f.parts(dst[codesHead:], c.bits, groups(v.words))
-	var top [groupWords]uint16
+	var x expGroup
 	for g := range groups(v.words) {
-		src, n := v.group(v.plain, g), v.valid(g)
-		loadTop(&top, src, v.size)
-		escapes = writeEscapes(escapes, top[:n], c, f)
-		planes = writeCodes(planes, top[:n], c, f)
-		writeLow(low, src, g, f, &top)
+		x.load(v.group(v.plain, g), f, c, v.valid(g))
+		planes = x.putPlanes(planes, c.bits, f.rest)
+		escapes = x.putEscapes(escapes, f.escape)
+		x.putLow(low, g, f.low)
 	}
 }
 
@@ -218,85 +196,6 @@ func (f *float) parts(body []byte, bits, groups int) (planes, low, escapes []byt
 	n := groups * (bits + f.rest) * planeBytes
 	m := n + groups*f.low*groupWords
 	return body[:n], body[n:m], body[m:]
-}
-
-// writeCodes writes the planes of a group, first those of the codes, and returns the space behind them. Planes have zeros behind the last word.
-func writeCodes(dst []byte, top []uint16, c *codes, f *float) []byte {
-	var code [groupWords]byte
-	escape, base, mask, shift := uint16(1<<c.bits-1), uint16(c.base), f.mask(), f.shift&15
-	for i, t := range top {
-		code[i&31] = byte(min(t>>shift&mask-base, escape))
-	}
-	n := c.bits * planeBytes
-	putCodes(dst[:n], &code)
-	if f.rest == 0 {
-		return dst[n:]
-	}
-	for i, t := range top {
-		code[i&31] = f.restOf(t)
-	}
-	putCodes(dst[n:n+f.rest*planeBytes], &code)
-	return dst[n+f.rest*planeBytes:]
-}
-
-// restOf are the bits of the top 16 that go to planes.
-func (f *float) restOf(top uint16) byte {
-	if f.exponent == 5 {
-		return byte(top>>8&3 | top>>15<<2)
-	}
-	return byte(top&15 | top>>15<<4)
-}
-
-// writeEscapes writes the exponents without a code and returns the space behind them.
-func writeEscapes(dst []byte, top []uint16, c *codes, f *float) []byte {
-	escape, base, mask, shift := uint16(1<<c.bits-1), uint16(c.base), f.mask(), f.shift&15
-	for _, t := range top {
-		e := t >> shift & mask
-		if e-base < escape {
-			continue
-		}
-		dst[0] = byte(e)
-		if f.escape == 2 {
-			dst[1] = byte(e >> 8)
-		}
-		dst = dst[f.escape:]
-	}
-	return dst
-}
-
-// writeLow writes the low bits of group g into the arrays.
-func writeLow(low, src []byte, g int, f *float, top *[groupWords]uint16) {
-	at, all := g*groupWords, len(low)/f.low
-	switch f.low {
-	case 1:
-		putLowBytes(low[at:at+groupWords], top, f)
-	case 3:
-		halves := low[2*at : 2*at+2*groupWords]
-		for i := range groupWords {
-			binary.LittleEndian.PutUint16(halves[2*i:], binary.LittleEndian.Uint16(src[4*i:]))
-		}
-		putLowBytes(low[2*all+at:2*all+at+groupWords], top, f)
-	case 6:
-		words, halves := low[4*at:4*at+4*groupWords], low[4*all+2*at:4*all+2*at+2*groupWords]
-		for i := range groupWords {
-			binary.LittleEndian.PutUint32(words[4*i:], binary.LittleEndian.Uint32(src[8*i:]))
-			binary.LittleEndian.PutUint16(halves[2*i:], binary.LittleEndian.Uint16(src[8*i+4:]))
-		}
-	}
-}
-
-// putLowBytes writes the low byte of fp16, or the sign and the high bits of the mantissa of bf16 and fp32.
-func putLowBytes(dst []byte, top *[groupWords]uint16, f *float) {
-	dst = dst[:groupWords]
-	if f.exponent == 5 {
-		for i, t := range top {
-			dst[i] = byte(t)
-		}
-		return
-	}
-	for i, t := range top {
-		dst[i] = byte(t>>8&0x80 | t&0x7f)
-	}
 }
 
 // readExp writes the words of a body to v.plain; false if the body is malformed.
@@ -492,9 +391,4 @@ func (p *groupPlanes) float64(dst *[256]byte, words *[128]byte, halves *[64]byte
 		binary.LittleEndian.PutUint64(dst[8*q+16:], x>>32<<48|y>>32&0xffff<<32|b&0xffffffff)
 		binary.LittleEndian.PutUint64(dst[8*q+24:], x>>48<<48|y>>48<<32|b>>32)
 	}
-}
-
-func putCodes(dst []byte, code *[groupWords]byte) {
-	le := binary.LittleEndian
-	putNarrow(dst, le.Uint64(code[0:]), le.Uint64(code[8:]), le.Uint64(code[16:]), le.Uint64(code[24:]))
 }

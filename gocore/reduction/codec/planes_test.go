@@ -92,18 +92,81 @@ func TestSpread(t *testing.T) {
 		if got := spread(0x0807060504030201, byte(m)); got != want {
 			t.Fatalf("mask %08b: %016x, want %016x", m, got, want)
 		}
+		if got, front := collect(want, byte(m)), 0x0807060504030201&keep[next-1][0]; got != front {
+			t.Fatalf("mask %08b: collected %016x, want %016x", m, got, front)
+		}
 	}
 }
 
-func TestSumsOfBytes(t *testing.T) {
+// Arithmetic on lanes against that on words. x comes behind last.
+func testLanes[T word](t *rapid.T) {
+	x, y, last := rapid.Uint64().Draw(t, "x"), rapid.Uint64().Draw(t, "y"), rapid.Uint64().Draw(t, "last")
+	bits := 8 * uint(unsafe.Sizeof(T(0)))
+	former := T(last >> (64 - bits))
+	all := T(0)
+	for at := uint(0); at < 64; at += bits {
+		a, b := T(x>>at), T(y>>at)
+		z := a << 1
+		if a>>(bits-1) != 0 {
+			z = ^z
+		}
+		all = max(all, a)
+		if T(add[T](x, y)>>at) != a+b || T(subtract[T](x, y)>>at) != a-b || T(zigzags[T](x)>>at) != z || unzigzag(z) != a || T(before[T](x, last)>>at) != former {
+			t.Fatalf("lanes of %d bits at %d of %016x and %016x, behind %016x", bits, at, x, y, last)
+		}
+		former = a
+	}
+	if widthOf[T](x) != width64(uint64(all)) {
+		t.Fatalf("%d bits of %016x", widthOf[T](x), x)
+	}
+}
+
+func width64(x uint64) (n int) {
+	for ; x != 0; x >>= 1 {
+		n++
+	}
+	return n
+}
+
+func TestLanes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		x, y, last := rapid.Uint64().Draw(t, "x"), rapid.Uint64().Draw(t, "y"), rapid.Byte().Draw(t, "last")
-		sums, plus := sumBytes(unzigzagBytes(x), last), addBytes(x, y)
+		testLanes[uint8](t)
+		testLanes[uint16](t)
+		testLanes[uint32](t)
+		testLanes[uint64](t)
+	})
+}
+
+func TestSumsOfLanes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x, last, lastWord := rapid.Uint64().Draw(t, "x"), rapid.Byte().Draw(t, "last"), rapid.Uint16().Draw(t, "last word")
+		sums, next := sumBytes(unzigzagBytes(x), last)
 		for i := range 8 {
-			z := byte(x >> (8 * i))
-			last += z>>1 ^ -(z & 1)
-			if byte(sums>>(8*i)) != last || byte(plus>>(8*i)) != z+byte(y>>(8*i)) {
-				t.Fatalf("byte %d of %016x and %016x: %016x, %016x", i, x, y, sums, plus)
+			last += unzigzag(byte(x >> (8 * i)))
+			if byte(sums>>(8*i)) != last {
+				t.Fatalf("byte %d of %016x: %016x", i, x, sums)
+			}
+		}
+		words, nextWord := sumWords(unzigzags16(x), lastWord)
+		for i := range 4 {
+			lastWord += unzigzag(uint16(x >> (16 * i)))
+			if uint16(words>>(16*i)) != lastWord {
+				t.Fatalf("word %d of %016x: %016x", i, x, words)
+			}
+		}
+		if next != last || nextWord != lastWord {
+			t.Fatalf("behind %016x: %x, %x, want %x, %x", x, next, nextWord, last, lastWord)
+		}
+	})
+}
+
+func TestSaturate(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x, bits := rapid.Uint64().Draw(t, "x"), rapid.IntRange(1, 4).Draw(t, "bits")
+		got := saturate(x, (1<<bits-1)*ones8)
+		for i := range 8 {
+			if want := min(byte(x>>(8*i)), 1<<bits-1); byte(got>>(8*i)) != want {
+				t.Fatalf("byte %d of %016x at %d bits: %016x", i, x, bits, got)
 			}
 		}
 	})

@@ -63,6 +63,12 @@ func (b *bitmaps) read(p, src []byte) (rest []byte, ok bool) {
 func mark(bitmap, p []byte) (count int) {
 	units, count := markByVectors(bitmap, p)
 	bitmap, p = bitmap[8*units:], p[64*units:]
+	for len(p) >= 8 && len(bitmap) > 0 {
+		m := nonzero(binary.LittleEndian.Uint64(p))
+		bitmap[0] = m
+		count += bits.OnesCount8(m)
+		p, bitmap = p[8:], bitmap[1:]
+	}
 	for i := range bitmap {
 		m := nonzero(eight(p))
 		bitmap[i] = m
@@ -104,6 +110,12 @@ func nonzero(x uint64) byte {
 func compress(dst, p, bitmap []byte) (n int) {
 	units, n := compressByVectors(dst, p, bitmap)
 	p, bitmap = p[64*units:], bitmap[8*units:]
+	for ; len(bitmap) > 0 && len(p) >= 8 && len(dst)-n >= 8; p, bitmap = p[8:], bitmap[1:] {
+		if m := bitmap[0]; m != 0 {
+			binary.LittleEndian.PutUint64(dst[n:], collect(binary.LittleEndian.Uint64(p), m))
+			n += spreads[m].count
+		}
+	}
 	for i, m := range bitmap {
 		for ; m != 0; m &= m - 1 {
 			dst[n] = p[8*i+bits.TrailingZeros8(m)]
@@ -212,4 +224,12 @@ func spread(x uint64, m byte) uint64 {
 	x = x&^set.four | x&set.four<<32
 	x = x&^set.two | x&set.two<<16
 	return x&^set.one | x&set.one<<8
+}
+
+// collect moves the marked bytes to the front, the reverse of spread. Bytes that are not marked must be 0.
+func collect(x uint64, m byte) uint64 {
+	set := &spreads[m]
+	x = x&^(set.one<<8) | x>>8&set.one
+	x = x&^(set.two<<16) | x>>16&set.two
+	return x&^(set.four<<32) | x>>32&set.four
 }
