@@ -104,6 +104,7 @@ func decodeGolden(t *testing.T, lines []string) {
 func TestGoldenHashes(t *testing.T) { bothWays(t, testGoldenHashes) }
 
 func testGoldenHashes(t *testing.T) {
+	onlyOne(t)
 	const name = "testdata/hashes.txt"
 	var text strings.Builder
 	for i, k := range kinds {

@@ -25,6 +25,7 @@ func guarded(t *testing.T, n int) []byte {
 
 // Nothing is read or written behind the buffers: the process would end.
 func TestNothingIsTouchedOutside(t *testing.T) {
+	onlyOne(t)
 	for _, n := range []int{ChunkBytes, 64 * 40, ChunkBytes - 33} {
 		plain, reference, dst, back := guarded(t, n), guarded(t, n), guarded(t, n), guarded(t, n)
 		for _, k := range kinds {

@@ -103,6 +103,7 @@ func TestSurvey(t *testing.T) {
 
 // Where a part of the region differs the survey sees it: its places are all over the region.
 func TestSurveySeesAll(t *testing.T) {
+	onlyOne(t)
 	plain := make([]byte, 3000*ChunkBytes)
 	fillFamily(plain[len(plain)/2:], Int8, 0, 1)
 	e, err := NewEncoder(Int8, AllModes)

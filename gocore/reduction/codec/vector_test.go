@@ -7,6 +7,13 @@ import (
 	"pgregory.net/rapid"
 )
 
+// onlyOne skips a long test of one goroutine under the race detector.
+func onlyOne(t *testing.T) {
+	if raceDetector {
+		t.Skip("it takes long, and one goroutine cannot race")
+	}
+}
+
 // bothWays runs a test with the assembly, if the processor has the instructions, and without it.
 func bothWays(t *testing.T, test func(t *testing.T)) {
 	t.Run("plain", func(t *testing.T) {
@@ -87,6 +94,7 @@ func FuzzVectors(f *testing.F) {
 
 // Flipped bits and cut ends of payloads of whole chunks.
 func TestVectorsRefuseTheSame(t *testing.T) {
+	onlyOne(t)
 	plain := make([]byte, ChunkBytes)
 	r := source(3)
 	for _, k := range kinds {
@@ -112,6 +120,7 @@ func TestVectorsRefuseTheSame(t *testing.T) {
 
 // The mode that Chunk takes has the shortest payload of Sizes, also where Chunk measures only some.
 func TestChunkTakesTheShortestOfSizes(t *testing.T) {
+	onlyOne(t)
 	for _, k := range kinds {
 		for family := range families {
 			for _, n := range []int{1, int(k.Word), 3 * int(k.Word), 700, ChunkBytes - 1, ChunkBytes} {
