@@ -179,18 +179,21 @@ func readDiff8(v *view, w *widths, planes []byte, last byte, again uint64) {
 		for i := range x {
 			d := unzigzagBytes(x[i])
 			if again != 0 {
-				d, change = sumBytes(d, change)
+				d = sumBytes(d, change)
+				change = byte(d >> 56)
 			}
-			d, last = sumBytes(d, last)
+			d = sumBytes(d, last)
+			last = byte(d >> 56)
 			binary.LittleEndian.PutUint64(dst[8*i:], d)
 		}
 	}
 	v.addReference()
 }
 
-// readDiff16 is for words of two bytes, 4 at a time. It reads the registers of transpose16 in the order of the words.
+// readDiff16 is for words of two bytes. It reads the registers of transpose16 in the order of the words.
 func readDiff16(v *view, w *widths, planes []byte, last uint16, again uint64) {
-	change := uint16(0)
+	word, change, mask := uint32(last), uint32(0), uint32(again)
+	var two uint32
 	for g, width := range w.all() {
 		var x [8]uint64
 		if width != 0 {
@@ -199,30 +202,26 @@ func readDiff16(v *view, w *widths, planes []byte, last uint16, again uint64) {
 			planes = planes[int(width)*planeBytes:]
 		}
 		dst := (*[2 * groupWords]byte)(v.group(v.plain, g))
-		for i := range x {
-			y, z := x[2*i&7]>>(i/4*16), x[(2*i+1)&7]>>(i/4*16)
-			d := unzigzags16(gatherHalves(y) | gatherHalves(z)<<32)
-			if again != 0 {
-				d, change = sumWords(d, change)
-			}
-			d, last = sumWords(d, last)
-			binary.LittleEndian.PutUint64(dst[8*i:], d)
+		for r := range x {
+			two, word, change = sumTwo16(x[r], word, change, mask)
+			binary.LittleEndian.PutUint32(dst[4*r:], two)
+		}
+		for r := range x {
+			two, word, change = sumTwo16(x[r]>>16, word, change, mask)
+			binary.LittleEndian.PutUint32(dst[32+4*r:], two)
 		}
 	}
 	v.addReference()
 }
 
-// gatherHalves moves the low halves of two lanes of 32 bits together, the reverse of spreadHalves.
-func gatherHalves(x uint64) uint64 { return (x&clear4 | x&clear4>>16) & 0xffffffff }
-
-// unzigzags16 returns the differences of 4 zig-zag values.
-func unzigzags16(z uint64) uint64 { return z>>1&(0x7fff*even16) ^ z&even16*0xffff }
-
-// sumWords returns the running sums of last and 4 words, and the last one of them. It depends on last in one addition alone.
-func sumWords(x uint64, last uint16) (sums uint64, next uint16) {
-	x = add[uint16](x, x<<16)
-	x = add[uint16](x, x<<32)
-	return add[uint16](x, uint64(last)*even16), last + uint16(x>>48)
+// sumTwo16 returns two words of 16 bits, whose zig-zag values are bits 0 to 15 and bits 32 to 47. Of the sums the low 16 bits count.
+func sumTwo16(x uint64, last, change, mask uint32) (two, word, next uint32) {
+	a, b := uint32(x&0xffff), uint32(x>>32&0xffff)
+	change = change&mask + (a>>1 ^ -(a & 1))
+	low := last + change
+	change = change&mask + (b>>1 ^ -(b & 1))
+	last = low + change
+	return low&0xffff | last<<16, last, change
 }
 
 func readDiff32(v *view, w *widths, planes []byte, last uint32, again uint64) {
@@ -241,11 +240,9 @@ func readDiff32(v *view, w *widths, planes []byte, last uint32, again uint64) {
 		binary.LittleEndian.PutUint64(dst[16:], two)
 		two, last, change = sumTwo(c>>32, d>>32, last, change, mask)
 		binary.LittleEndian.PutUint64(dst[24:], two)
-		if v.reference != nil {
-			addWords32(dst, (*[32]byte)(v.reference[at:]))
-		}
 		at += len(dst)
 	}
+	v.addReference()
 }
 
 // sumTwo returns two words of 32 bits from their zig-zag values.
@@ -256,12 +253,6 @@ func sumTwo(a, b uint64, last, change, mask uint32) (two uint64, word, next uint
 	change = change&mask + unzigzag(uint32(b))
 	last += change
 	return two | uint64(last)<<32, last, change
-}
-
-func addWords32(dst, reference *[32]byte) {
-	for i := 0; i < len(dst); i += 4 {
-		binary.LittleEndian.PutUint32(dst[i:], binary.LittleEndian.Uint32(dst[i:])+binary.LittleEndian.Uint32(reference[i:]))
-	}
 }
 
 func readDiff64(v *view, w *widths, planes []byte, last, mask uint64) {
@@ -277,14 +268,9 @@ func readDiff64(v *view, w *widths, planes []byte, last, mask uint64) {
 			last += change
 			binary.LittleEndian.PutUint64(dst[8*i:], last)
 		}
-		if v.reference != nil {
-			reference := (*[64]byte)(v.reference[at:])
-			for i := 0; i < len(dst); i += 8 {
-				binary.LittleEndian.PutUint64(dst[i:], binary.LittleEndian.Uint64(dst[i:])+binary.LittleEndian.Uint64(reference[i:]))
-			}
-		}
 		at += len(dst)
 	}
+	v.addReference()
 }
 
 const (
@@ -295,9 +281,10 @@ const (
 // unzigzagBytes returns the differences of 8 zig-zag values.
 func unzigzagBytes(x uint64) uint64 { return x>>1&0x7f7f7f7f7f7f7f7f ^ x&ones8*0xff }
 
-// sumBytes returns the running sums of last and 8 bytes, each modulo 256, and the last one of them. It depends on last in one addition alone.
-func sumBytes(x uint64, last byte) (sums uint64, next byte) {
+// sumBytes returns the running sums of 8 bytes, each modulo 256.
+func sumBytes(x uint64, last byte) uint64 {
 	even, odd := x&even8*even16, x>>8&even8*even16 // sums of up to four bytes fit 16 bits
-	sums = (even+odd<<16)&even8 | (even+odd)&even8<<8
-	return add[uint8](sums, uint64(last)*ones8), last + byte(sums>>56)
+	start := uint64(last) * even16
+	low, high := even+odd<<16+start, even+odd+start
+	return low&even8 | high&even8<<8
 }

@@ -132,8 +132,8 @@ func (w *widths) read(src []byte, blocks, most int) (rest []byte, ok bool) {
 func sumGroup(dst *[groupWords]byte, src []byte, planes int, last byte) byte {
 	a, b, c, d := readNarrow(src, planes)
 	for i, z := range [...]uint64{a, b, c, d} {
-		var sums uint64
-		sums, last = sumBytes(unzigzagBytes(z), last)
+		sums := sumBytes(unzigzagBytes(z), last)
+		last = byte(sums >> 56)
 		binary.LittleEndian.PutUint64(dst[8*i:], sums)
 	}
 	return last

@@ -88,22 +88,24 @@ func difference[T word](d *differences, x []byte) {
 // unitBytes is the length of a block of words of 1 or 4 bytes, and half of that of other words.
 const unitBytes = 32
 
-// subtractWords writes a - b. The lengths are equal, and multiples of 8.
+// subtractWords writes a - b. The lengths are equal, and multiples of unitBytes.
 func subtractWords[T word](dst, a, b []byte) {
 	n := combineByVectors(dst, a, b, int(laneBits[T]()/8), true)
-	dst, a, b = dst[n:], a[n:], b[n:]
-	for len(dst) >= 8 && len(a) >= 8 && len(b) >= 8 {
-		binary.LittleEndian.PutUint64(dst, subtract[T](binary.LittleEndian.Uint64(a), binary.LittleEndian.Uint64(b)))
-		dst, a, b = dst[8:], a[8:], b[8:]
+	for dst, a, b = dst[n:], a[n:], b[n:]; len(dst) >= unitBytes; dst, a, b = dst[unitBytes:], a[unitBytes:], b[unitBytes:] {
+		x, y, z := (*[unitBytes]byte)(dst), (*[unitBytes]byte)(a), (*[unitBytes]byte)(b)
+		for i := 0; i < unitBytes; i += 8 {
+			binary.LittleEndian.PutUint64(x[i:], subtract[T](binary.LittleEndian.Uint64(y[i:]), binary.LittleEndian.Uint64(z[i:])))
+		}
 	}
 }
 
-// addWords adds b to dst. The lengths are equal, and multiples of 8.
+// addWords adds b to dst. The lengths are equal, and multiples of unitBytes.
 func addWords[T word](dst, b []byte) {
 	n := combineByVectors(dst, dst, b, int(laneBits[T]()/8), false)
-	dst, b = dst[n:], b[n:]
-	for len(dst) >= 8 && len(b) >= 8 {
-		binary.LittleEndian.PutUint64(dst, add[T](binary.LittleEndian.Uint64(dst), binary.LittleEndian.Uint64(b)))
-		dst, b = dst[8:], b[8:]
+	for dst, b = dst[n:], b[n:]; len(dst) >= unitBytes; dst, b = dst[unitBytes:], b[unitBytes:] {
+		x, y := (*[unitBytes]byte)(dst), (*[unitBytes]byte)(b)
+		for i := 0; i < unitBytes; i += 8 {
+			binary.LittleEndian.PutUint64(x[i:], add[T](binary.LittleEndian.Uint64(x[i:]), binary.LittleEndian.Uint64(y[i:])))
+		}
 	}
 }
