@@ -57,9 +57,10 @@ func (e *Encoder) use(k Kind, modes Modes) { e.kind, e.modes, e.float = k, modes
 func (e *Encoder) release() { e.view, e.tail, e.chunk, e.former = view{}, nil, nil, nil }
 
 // Chunk encodes a chunk of 1 to ChunkBytes bytes. reference is nil or has the same length. dst has at least the chunk's length, which the payload
-// never exceeds.
+// never exceeds, and does not overlap the others.
 func (e *Encoder) Chunk(dst, chunk, reference []byte) Entry {
 	e.begin(chunk, reference)
+	defer e.release()
 	best, n := e.choose()
 	e.write(dst[:n], best)
 	return Entry{Mode: best, Bytes: n, Hash: checksum.Leaf(chunk)}
@@ -113,6 +114,7 @@ func (e *Encoder) allowed() Modes {
 // Sizes returns the length of the payload by mode; -1 stands for modes that are not allowed, or cannot encode this chunk.
 func (e *Encoder) Sizes(chunk, reference []byte) [ModeCount]int {
 	e.begin(chunk, reference)
+	defer e.release()
 	return e.sizes()
 }
 

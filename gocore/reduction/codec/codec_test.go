@@ -319,6 +319,20 @@ func testShortestModeIsTaken(t *testing.T) {
 	})
 }
 
+// An encoder that a pool keeps does not keep the caller's bytes.
+func TestEncoderKeepsNoBytes(t *testing.T) {
+	e, err := NewEncoder(Int16, AllModes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := make([]byte, 100)
+	e.Sizes(p, p)
+	e.Chunk(make([]byte, 100), p, p)
+	if e.view.plain != nil || e.view.reference != nil || e.chunk != nil || e.former != nil || e.tail != nil {
+		t.Error("it has slices")
+	}
+}
+
 func TestExpansion(t *testing.T) {
 	plain := make([]byte, 1<<20)
 	for _, k := range kinds {

@@ -13,7 +13,8 @@ type Options struct {
 }
 
 // Encode writes the container of a region into dst, which has at least Bound(len(plain)) bytes, and returns its length. reference is nil, or the same region in
-// an earlier checkpoint. It must have the same length, and be there again for decoding. plain and reference must not change meanwhile.
+// an earlier checkpoint. It must have the same length, and be there again for decoding. plain and reference must not change meanwhile, nor
+// overlap dst.
 func Encode(dst, plain, reference []byte, o Options) (int, error) {
 	if err := o.Kind.check(); err != nil {
 		return 0, err
@@ -51,7 +52,6 @@ func encodeRun(dst, plain, reference []byte, o Options, r run, entries []Entry) 
 		entries[i] = e.Chunk(room[length:], part(plain, i), part(reference, i))
 		length += roundUp(entries[i].Bytes, payloadAlign)
 	}
-	e.release()
 	encoders.Put(e)
 	return length
 }

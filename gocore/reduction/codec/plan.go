@@ -102,7 +102,7 @@ func (p *Plan) Ratio() float64 {
 	return float64(p.Plain) / float64(p.Container)
 }
 
-// efforts is how long it takes to measure a mode, in about tenths of a microsecond for a chunk.
+// efforts are the times that the modes take to measure, relative to each other.
 var efforts = [ModeCount]int{Diff: 20, Exp: 20, Xrz: 20, Step: 25}
 
 // Modes returns the modes that are measured fastest of those whose payloads would be longer than the best ones by at most a share of these: 0.01 is one
