@@ -46,7 +46,7 @@ func (w *widths) exceed(most int) bool {
 		over |= x | (x&^(0x80*ones8) + uint64(127-most)*ones8)
 	}
 	for _, n := range list {
-		over |= uint64(n) | uint64(n&0x7f) + uint64(127-most)
+		over |= uint64(n) | (uint64(n&0x7f) + uint64(127-most))
 	}
 	return over&(0x80*ones8) != 0
 }
