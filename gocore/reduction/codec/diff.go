@@ -101,10 +101,12 @@ func (d *differences) write(dst []byte, first uint64, size int) {
 	binary.LittleEndian.PutUint32(dst[max(4, size):], uint32(d.order))
 	dst = dst[diffHead(size):]
 	w := &d.orders[d.order-1]
-	dst = dst[w.write(dst):]
+	n := len(dst) - w.planes*blockWords(size)/8
+	w.write(dst[:n])
+	dst = dst[n:]
 	z, widths := d.values[d.order-1][:w.blocks*blockBytes(size)], w.all()
-	n, behind := planesByVectors(dst, z, widths, size)
-	writeBlocks(dst[len(dst)-behind:], z[n*blockBytes(size):], widths[n:], size)
+	done, behind := planesByVectors(dst, z, widths, size)
+	writeBlocks(dst[len(dst)-behind:], z[done*blockBytes(size):], widths[done:], size)
 }
 
 func unzigzag[T word](z T) T { return z>>1 ^ -(z & 1) }

@@ -2,7 +2,10 @@
 
 package codec
 
-import "unsafe"
+import (
+	"math/bits"
+	"unsafe"
+)
 
 //go:noescape
 func differences8(one, two, widthsOne, widthsTwo, x unsafe.Pointer, bytes int)
@@ -58,6 +61,19 @@ func differencesByVectors(d *differences, x []byte, size int) bool {
 	do(begin(d.values[0][:]), begin(d.values[1][:]), begin(one.list[:]), begin(two.list[:]), begin(x), len(x))
 	one.count(len(x) / blockBytes(size))
 	two.count(len(x) / blockBytes(size))
+	return true
+}
+
+// stepsByVectors does what differ does. It returns false, and does nothing, if it cannot.
+func stepsByVectors(w *widths) bool {
+	if !vectors || w.blocks == 0 || w.blocks%vectorBytes != 0 {
+		return false
+	}
+	var second [mostBlocks]byte // of order 2, which is not needed
+	var heads [mostBlocks / groupWords]byte
+	differences8(begin(w.steps[:]), begin(second[:]), begin(w.heads[:]), begin(heads[:]), begin(w.list[:]), w.blocks)
+	first := byte(zigzags[uint8](uint64(w.list[0]))) // the first word has no change, and the first width has the change from 0
+	w.steps[0], w.heads[0] = first, max(w.heads[0], byte(bits.Len8(first)))
 	return true
 }
 

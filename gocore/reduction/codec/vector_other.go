@@ -7,6 +7,8 @@ var vectors = false
 
 func differencesByVectors(*differences, []byte, int) bool { return false }
 
+func stepsByVectors(*widths) bool { return false }
+
 func planesByVectors(dst, _, _ []byte, _ int) (blocks, behind int) { return 0, len(dst) }
 
 func wordsByVectors(_, _, _ []byte, _ uint64, _, _ int) bool { return false }

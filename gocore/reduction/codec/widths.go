@@ -9,10 +9,16 @@ import "encoding/binary"
 
 // widths are the numbers of planes by block.
 type widths struct {
-	list   [ChunkBytes / 32]byte // behind the last block it may have anything
+	list   [mostBlocks]byte // behind the last block it may have anything
 	blocks int
 	planes int // their sum
+
+	steps [mostBlocks]byte              // zig-zag differences; 0 behind the last block of a group
+	heads [mostBlocks / groupWords]byte // planes of the steps of each group
 }
+
+// mostBlocks is the largest number of blocks of a chunk.
+const mostBlocks = ChunkBytes / 32
 
 func (w *widths) all() []byte { return w.list[:w.blocks] }
 
@@ -61,21 +67,24 @@ func (w *widths) replaceLast(n int) {
 // reset removes all blocks.
 func (w *widths) reset() { w.blocks, w.planes = 0, 0 }
 
-// zigzags computes the zig-zag values of the differences of group g in four registers, and the number of their planes.
-func (w *widths) zigzags(z *[4]uint64, g int) (planes int) {
-	group := (*[groupWords]byte)(w.list[g*groupWords:])
+// differ computes the steps and their heads.
+func (w *widths) differ() {
+	if stepsByVectors(w) {
+		return
+	}
 	last := uint64(0)
-	if g > 0 {
-		last = uint64(w.list[g*groupWords-1]) << 56
+	for g := range groups(w.blocks) {
+		group, steps := (*[groupWords]byte)(w.list[g*groupWords:]), (*[groupWords]byte)(w.steps[g*groupWords:])
+		all := uint64(0)
+		for i := 0; i < groupWords; i += 8 {
+			x := binary.LittleEndian.Uint64(group[i:])
+			z := zigzags[uint8](subtract[uint8](x, before[uint8](x, last))) & keep[clip(w.blocks-g*groupWords-i, 8)][0]
+			binary.LittleEndian.PutUint64(steps[i:], z)
+			last = x
+			all |= z
+		}
+		w.heads[g] = byte(widthOf[uint8](all))
 	}
-	all := uint64(0)
-	for i := range z {
-		x := binary.LittleEndian.Uint64(group[8*i:])
-		z[i] = zigzags[uint8](subtract[uint8](x, before[uint8](x, last))) & keep[clip(w.blocks-g*groupWords-8*i, 8)][0]
-		last = x
-		all |= z[i]
-	}
-	return widthOf[uint8](all)
 }
 
 // clip is n, not below 0 and not above most.
@@ -83,26 +92,22 @@ func clip(n, most int) int { return min(max(n, 0), most) }
 
 // measure returns the length of the form.
 func (w *widths) measure() int {
-	var z [4]uint64
+	w.differ()
 	n := roundUp(groups(w.blocks), 4)
-	for g := range groups(w.blocks) {
-		n += planeBytes * w.zigzags(&z, g)
+	for _, planes := range w.heads[:groups(w.blocks)] {
+		n += int(planes) * planeBytes
 	}
 	return n
 }
 
-// write writes the form and returns its length.
-func (w *widths) write(dst []byte) int {
-	var z [4]uint64
-	n := roundUp(groups(w.blocks), 4)
+// write writes the form, which was measured and has the length of dst.
+func (w *widths) write(dst []byte) {
+	heads := w.heads[:groups(w.blocks)]
+	n := roundUp(len(heads), 4)
 	clear(dst[:n])
-	for g := range groups(w.blocks) {
-		planes := w.zigzags(&z, g)
-		dst[g] = byte(planes)
-		putNarrow(dst[n:n+planeBytes*planes], z[0], z[1], z[2], z[3])
-		n += planeBytes * planes
-	}
-	return n
+	copy(dst, heads)
+	done, behind := planesByVectors(dst[n:], w.steps[:], heads, 1)
+	writeBlocks8(dst[len(dst)-behind:], w.steps[done*groupWords:], heads[done:])
 }
 
 // read reads the form for so many blocks, none wider than most, and returns what is behind it.
