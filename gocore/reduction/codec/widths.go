@@ -118,19 +118,34 @@ func (w *widths) read(src []byte, blocks, most int) (rest []byte, ok bool) {
 		return nil, false
 	}
 	heads, rest := src[:n], src[roundUp(n, 4):]
-	last := byte(0)
-	for g, planes := range heads {
-		if planes > 8 || len(rest) < int(planes)*planeBytes {
+	planes := 0
+	for _, n := range heads {
+		if n > 8 {
 			return nil, false
 		}
-		last = sumGroup((*[groupWords]byte)(w.list[g*groupWords:]), rest, int(planes), last)
-		rest = rest[int(planes)*planeBytes:]
+		planes += int(n) * planeBytes
+	}
+	if len(rest) < planes {
+		return nil, false
+	}
+	form, rest := rest[:planes], rest[planes:]
+	if !wordsByVectors(w.list[:blocks], form, heads, 0, 1, 1) {
+		w.sum(form, heads)
 	}
 	if w.exceed(most) {
 		return nil, false
 	}
 	w.count(blocks)
 	return rest, true
+}
+
+// sum computes the widths from the planes of their steps.
+func (w *widths) sum(form, heads []byte) {
+	last := byte(0)
+	for g, planes := range heads {
+		last = sumGroup((*[groupWords]byte)(w.list[g*groupWords:]), form, int(planes), last)
+		form = form[int(planes)*planeBytes:]
+	}
 }
 
 // sumGroup writes the running sums of a group, from the differences in up to 8 planes, and returns the last one.
