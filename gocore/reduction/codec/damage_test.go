@@ -103,8 +103,9 @@ func TestEveryTruncation(t *testing.T) {
 }
 
 func TestReferenceMissingOrWrong(t *testing.T) {
-	for _, m := range []Mode{Xrz, Step} {
-		x := region{kind: BFloat16, plain: make([]byte, 3*ChunkBytes+6)}
+	for i := range 2 * len(kinds) {
+		m := Xrz + Mode(i%2)
+		x := region{kind: kinds[i/2], plain: make([]byte, 3*ChunkBytes+6)}
 		fillFamily(x.plain, x.kind, 6, 1)
 		x.reference = change(x.plain, x.kind, 11, 2)
 		container := encode(t, x.plain, x.reference, Options{Kind: x.kind, Modes: Only(m)})
@@ -122,7 +123,7 @@ func TestReferenceMissingOrWrong(t *testing.T) {
 		if err := c.DecodeChunks(dirty(2*ChunkBytes), wrong[:2*ChunkBytes], 0, 2, 1); err != nil {
 			t.Errorf("%v: chunks whose reference is right: %v", m, err)
 		}
-		container[len(container)-1-ChunkBytes/8] ^= 1
+		container[PayloadsAt(len(x.plain))+referenceHead] ^= 1
 		if err := Decode(dirty(len(x.plain)), container, x.reference, 1); !errors.Is(err, ErrCorrupt) || errors.Is(err, ErrReference) {
 			t.Errorf("%v, damage: %v", m, err)
 		}

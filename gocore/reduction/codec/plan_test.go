@@ -115,3 +115,17 @@ func TestSurveySeesAll(t *testing.T) {
 		t.Errorf("%+v, %v", p, err)
 	}
 }
+
+// Of sets that are measured equally fast the one with the shortest payloads is named.
+func TestModesOfEqualEffort(t *testing.T) {
+	p := Plan{Best: 100}
+	for set := range p.sets {
+		p.sets[set] = 1000
+	}
+	p.sets[Only(Const, Diff)], p.sets[Only(Const, Exp)], p.sets[Only(Const, Xrz)], p.sets[AllModes] = 120, 110, 115, 100
+	for share, want := range map[float64]Modes{0: AllModes, 0.12: Only(Const, Exp), 0.3: Only(Const, Exp), 0.05: AllModes} {
+		if got := p.Modes(share); got != want {
+			t.Errorf("at most %v more: %06b, want %06b", share, got, want)
+		}
+	}
+}

@@ -122,3 +122,68 @@ func testEscapesThatAreNone(t *testing.T) {
 func decodesChunk(payload []byte, k Kind) bool {
 	return new(decoder).chunk(make([]byte, ChunkBytes), payload, nil, Exp, k)
 }
+
+// A sparse form that is cut, or has a mark behind the end, is refused; bytes behind it are left.
+func TestSparseForm(t *testing.T) { bothWays(t, testSparseForm) }
+
+func testSparseForm(t *testing.T) {
+	r := source(5)
+	for _, n := range []int{1, 8, 63, 64, 65, 512, 700, 4096, 8191, 8192} {
+		for _, many := range []int{1, 2, 9, 300} {
+			p := make([]byte, n)
+			for i := range p {
+				if r.IntN(many) == 0 {
+					p[i] = byte(1 + r.IntN(255))
+				}
+			}
+			var b bitmaps
+			form := make([]byte, b.measure(p))
+			if got := b.write(form, p); got != len(form) {
+				t.Fatalf("%d bytes: %d were written, and %d measured", n, got, len(form))
+			}
+			back := dirty(n)
+			if rest, ok := b.read(back, append(form, 1, 2, 3)); !ok || string(rest) != "\x01\x02\x03" || string(back) != string(p) {
+				t.Fatalf("%d bytes, one of %d: %v, %d left", n, many, ok, len(rest))
+			}
+			for cut := 1; cut <= min(len(form), 70); cut++ {
+				if _, ok := b.read(back, form[:len(form)-cut]); ok {
+					t.Fatalf("%d bytes, one of %d: accepted without the last %d", n, many, cut)
+				}
+			}
+		}
+	}
+	if _, ok := new(bitmaps).read(make([]byte, 3), []byte{1, 1, 8, 7}); ok {
+		t.Error("a mark behind the last byte was accepted")
+	}
+}
+
+// Bits that the format wants to be 0, and that change no word, are refused all the same.
+func TestZerosAreVerified(t *testing.T) {
+	plain := make([]byte, 1000)
+	fillFamily(plain, Float32, 6, 1)
+	reference := change(plain, Float32, 9, 1)
+	for m, places := range map[Mode][]int{Exp: {3}, Xrz: {4, 5, 6, 7, 9, 10, 11}, Step: {4, 5, 6, 7, 13, 14, 15}, Diff: {5, 6, 7}} {
+		if m == Diff {
+			fillFamily(plain, Float32, 7, 1)
+		}
+		e, err := NewEncoder(Float32, Only(m))
+		if err != nil {
+			t.Fatal(err)
+		}
+		dst := make([]byte, 1000)
+		entry := e.Chunk(dst, plain, reference)
+		if entry.Mode != m {
+			t.Fatalf("mode %v, want %v", entry.Mode, m)
+		}
+		for _, at := range places {
+			dst[at] ^= 0x80
+			if new(decoder).chunk(make([]byte, 1000), dst[:entry.Bytes], reference, m, Float32) {
+				t.Errorf("%v: byte %d may be %#x", m, at, dst[at])
+			}
+			dst[at] ^= 0x80
+		}
+		if !new(decoder).chunk(make([]byte, 1000), dst[:entry.Bytes], reference, m, Float32) {
+			t.Errorf("%v: it does not decode", m)
+		}
+	}
+}
