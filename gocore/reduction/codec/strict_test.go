@@ -35,7 +35,7 @@ func TestHistogram(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := rapid.SampledFrom([]Kind{Float16, BFloat16, Float32, Float64}).Draw(t, "kind")
 		f, size := floatOf(k), int(k.Word)
-		words := rapid.SampledFrom([]int{64, 640, ChunkBytes / size, ChunkBytes/size - 32}).Draw(t, "words")
+		words := rapid.SampledFrom([]int{64, 512, 640, 1024, ChunkBytes / size, ChunkBytes/size - 32}).Draw(t, "words")
 		centres := rapid.SliceOfN(rapid.Uint64Range(0, 1<<k.Exponent-1), 1, 3).Draw(t, "centres")
 		spread, rare := rapid.Uint64Range(1, 40).Draw(t, "spread"), rapid.IntRange(1, 300).Draw(t, "rare")
 		r := source(rapid.Uint64().Draw(t, "seed"))

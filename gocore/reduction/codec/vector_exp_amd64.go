@@ -45,7 +45,7 @@ func exponents16(dst, x unsafe.Pointer, units int, shift, mask uint64) (most int
 func exponents32(dst, x unsafe.Pointer, units int) (most int)
 
 //go:noescape
-func count26(counts, exponents unsafe.Pointer, units int, values unsafe.Pointer, mask uint64)
+func count26(counts, exponents unsafe.Pointer, units int, registers unsafe.Pointer, first, mask uint64)
 
 // counted is the number of neighbouring exponents that count26 counts, beside 0 and that of infinities. More would need more registers.
 const counted = 24
@@ -64,7 +64,7 @@ func newRegisters() (table [256][vectorBytes]byte) {
 
 // takeByVectors does what take does. It returns false if it cannot, or if the exponents are too many: it only counts those up to the largest finite one.
 func (h *histogram) takeByVectors(f *float, v *view) bool {
-	if !vectors || v.size == 8 || v.words == 0 || v.words%vectorBytes != 0 {
+	if !vectors || v.size == 8 || v.words == 0 || v.words%(8*vectorBytes) != 0 {
 		return false
 	}
 	units, most, mask := v.words/vectorBytes, 0, int(f.mask())
@@ -75,7 +75,7 @@ func (h *histogram) takeByVectors(f *float, v *view) bool {
 	}
 	first := max(most-counted+1, 1)
 	var counts [counted + 2]uint32
-	count26(unsafe.Pointer(&counts), begin(h.bytes[:]), units, unsafe.Pointer(&registers[first]), uint64(mask))
+	count26(unsafe.Pointer(&counts), begin(h.bytes[:]), units, unsafe.Pointer(&registers), uint64(first), uint64(mask))
 	return h.takeCounts(first, counts[:counted], counts[counted], counts[counted+1], mask, v.words)
 }
 

@@ -513,117 +513,153 @@ loop:
 	VZEROUPPER
 	RET
 
-// COUNT counts the exponents that are equal to V.
-#define COUNT(V, TO) \
-	VPCMPEQB V, Z0, K1              \
-	VPADDB   Z31, TO, K1, TO
+// MASK stores the bit N of the differences Z31 of 64 words. DX has the registers of all bytes.
+#define MASK(N, AT) \
+	VPTESTMB (64<<N)(DX), Z31, K1   \
+	KMOVQ    K1, AT(SP)(R9*8)
 
-// TOTAL writes the sum of the bytes of a register.
+// VALUE counts, of 512 words, those whose three low bits are N and whose other bits are as Z30 marks. Z27, Z28 and Z29 have bits 2, 1 and 0.
+#define VALUE(N, TO) \
+	VMOVDQA64  Z27, Z31             \
+	VPTERNLOGQ $(1<<N), Z29, Z28, Z31 \
+	VPANDQ     Z30, Z31, Z31        \
+	VPOPCNTQ   Z31, Z31             \
+	VPADDQ     Z31, TO, TO
+
+// TOTAL writes the sum of the words of a register.
 #define TOTAL(N, FROM) \
-	VPSADBW       Z30, FROM, Z28    \
-	VEXTRACTI64X4 $1, Z28, Y29      \
-	VPADDQ        Z29, Z28, Z28     \
-	VEXTRACTI64X2 $1, Y28, X29      \
-	VPADDQ        X29, X28, X28     \
-	VPSHUFD       $0xee, X28, X29   \
-	VPADDQ        X29, X28, X28     \
-	VMOVD         X28, (4*N)(DI)
+	VEXTRACTI64X4 $1, FROM, Y27     \
+	VPADDQ        Z27, FROM, Z27    \
+	VEXTRACTI64X2 $1, Y27, X28      \
+	VPADDQ        X28, X27, X27     \
+	VPSHUFD       $0xee, X27, X28   \
+	VPADDQ        X28, X27, X27     \
+	VMOVD         X27, (4*N)(DI)
 
-// func count26(counts, exponents unsafe.Pointer, units int, values unsafe.Pointer, mask uint64)
-// At most 255 units. counts are those of 24 values, of 0 and of the mask.
-TEXT ·count26(SB), NOSPLIT, $0-40
-	MOVQ         counts+0(FP), DI
-	MOVQ         exponents+8(FP), SI
-	MOVQ         units+16(FP), CX
-	MOVQ         values+24(FP), DX
-	MOVQ         mask+32(FP), R8
-	VPBROADCASTB R8, Z29
-	VPXORQ       Z30, Z30, Z30
-	MOVQ         $1, AX
-	VPBROADCASTB AX, Z31
-	VPXORQ       Z1, Z1, Z1
-	VPXORQ       Z2, Z2, Z2
-	VPXORQ       Z3, Z3, Z3
-	VPXORQ       Z4, Z4, Z4
-	VPXORQ       Z5, Z5, Z5
-	VPXORQ       Z6, Z6, Z6
-	VPXORQ       Z7, Z7, Z7
-	VPXORQ       Z8, Z8, Z8
-	VPXORQ       Z9, Z9, Z9
-	VPXORQ       Z10, Z10, Z10
-	VPXORQ       Z11, Z11, Z11
-	VPXORQ       Z12, Z12, Z12
-	VPXORQ       Z13, Z13, Z13
-	VPXORQ       Z14, Z14, Z14
-	VPXORQ       Z15, Z15, Z15
-	VPXORQ       Z16, Z16, Z16
-	VPXORQ       Z17, Z17, Z17
-	VPXORQ       Z18, Z18, Z18
-	VPXORQ       Z19, Z19, Z19
-	VPXORQ       Z20, Z20, Z20
-	VPXORQ       Z21, Z21, Z21
-	VPXORQ       Z22, Z22, Z22
-	VPXORQ       Z23, Z23, Z23
-	VPXORQ       Z24, Z24, Z24
-	VPXORQ       Z25, Z25, Z25
-	VPXORQ       Z26, Z26, Z26
+// func count26(counts, exponents unsafe.Pointer, units int, registers unsafe.Pointer, first, mask uint64)
+// units is a multiple of 8. counts are those of 24 values, of 0 and of the mask. For 8 units the bits of the values less the first are gathered, of 512 words
+// in a register.
+TEXT ·count26(SB), NOSPLIT, $448-48
+	MOVQ counts+0(FP), DI
+	MOVQ exponents+8(FP), SI
+	MOVQ units+16(FP), CX
+	MOVQ registers+24(FP), DX
+	MOVQ first+32(FP), R8
+	MOVQ mask+40(FP), R10
+	SHLQ $6, R8
+	SHLQ $6, R10
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	VPXORQ Z8, Z8, Z8
+	VPXORQ Z9, Z9, Z9
+	VPXORQ Z10, Z10, Z10
+	VPXORQ Z11, Z11, Z11
+	VPXORQ Z12, Z12, Z12
+	VPXORQ Z13, Z13, Z13
+	VPXORQ Z14, Z14, Z14
+	VPXORQ Z15, Z15, Z15
+	VPXORQ Z16, Z16, Z16
+	VPXORQ Z17, Z17, Z17
+	VPXORQ Z18, Z18, Z18
+	VPXORQ Z19, Z19, Z19
+	VPXORQ Z20, Z20, Z20
+	VPXORQ Z21, Z21, Z21
+	VPXORQ Z22, Z22, Z22
+	VPXORQ Z23, Z23, Z23
+	VPXORQ Z24, Z24, Z24
+	VPXORQ Z25, Z25, Z25
 
-loop:
-	VMOVDQU64 (SI), Z0
-	COUNT((64*0)(DX), Z1)
-	COUNT((64*1)(DX), Z2)
-	COUNT((64*2)(DX), Z3)
-	COUNT((64*3)(DX), Z4)
-	COUNT((64*4)(DX), Z5)
-	COUNT((64*5)(DX), Z6)
-	COUNT((64*6)(DX), Z7)
-	COUNT((64*7)(DX), Z8)
-	COUNT((64*8)(DX), Z9)
-	COUNT((64*9)(DX), Z10)
-	COUNT((64*10)(DX), Z11)
-	COUNT((64*11)(DX), Z12)
-	COUNT((64*12)(DX), Z13)
-	COUNT((64*13)(DX), Z14)
-	COUNT((64*14)(DX), Z15)
-	COUNT((64*15)(DX), Z16)
-	COUNT((64*16)(DX), Z17)
-	COUNT((64*17)(DX), Z18)
-	COUNT((64*18)(DX), Z19)
-	COUNT((64*19)(DX), Z20)
-	COUNT((64*20)(DX), Z21)
-	COUNT((64*21)(DX), Z22)
-	COUNT((64*22)(DX), Z23)
-	COUNT((64*23)(DX), Z24)
-	COUNT(Z30, Z25)
-	COUNT(Z29, Z26)
+eight:
+	XORQ R9, R9
+
+unit:
+	VMOVDQU64 (SI), Z30
+	VPSUBB    (DX)(R8*1), Z30, Z31
+	VPMINUB   (64*31)(DX), Z31, Z31
+	MASK(0, 0)
+	MASK(1, 64)
+	MASK(2, 128)
+	MASK(3, 192)
+	MASK(4, 256)
+	VPTESTNMB Z30, Z30, K1
+	KMOVQ     K1, 320(SP)(R9*8)
+	VPCMPEQB  (DX)(R10*1), Z30, K1
+	KMOVQ     K1, 384(SP)(R9*8)
 	ADDQ      $64, SI
-	DECQ      CX
-	JNZ       loop
-	TOTAL(0, Z1)
-	TOTAL(1, Z2)
-	TOTAL(2, Z3)
-	TOTAL(3, Z4)
-	TOTAL(4, Z5)
-	TOTAL(5, Z6)
-	TOTAL(6, Z7)
-	TOTAL(7, Z8)
-	TOTAL(8, Z9)
-	TOTAL(9, Z10)
-	TOTAL(10, Z11)
-	TOTAL(11, Z12)
-	TOTAL(12, Z13)
-	TOTAL(13, Z14)
-	TOTAL(14, Z15)
-	TOTAL(15, Z16)
-	TOTAL(16, Z17)
-	TOTAL(17, Z18)
-	TOTAL(18, Z19)
-	TOTAL(19, Z20)
-	TOTAL(20, Z21)
-	TOTAL(21, Z22)
-	TOTAL(22, Z23)
-	TOTAL(23, Z24)
-	TOTAL(24, Z25)
-	TOTAL(25, Z26)
+	INCQ      R9
+	CMPQ      R9, $8
+	JNE       unit
+
+	VMOVDQU64  0(SP), Z29
+	VMOVDQU64  64(SP), Z28
+	VMOVDQU64  128(SP), Z27
+	VMOVDQU64  256(SP), Z30
+	VPTERNLOGQ $0x5, 192(SP), Z30, Z30
+	VALUE(0, Z0)
+	VALUE(1, Z1)
+	VALUE(2, Z2)
+	VALUE(3, Z3)
+	VALUE(4, Z4)
+	VALUE(5, Z5)
+	VALUE(6, Z6)
+	VALUE(7, Z7)
+	VMOVDQU64  256(SP), Z30
+	VPTERNLOGQ $0xa, 192(SP), Z30, Z30
+	VALUE(0, Z8)
+	VALUE(1, Z9)
+	VALUE(2, Z10)
+	VALUE(3, Z11)
+	VALUE(4, Z12)
+	VALUE(5, Z13)
+	VALUE(6, Z14)
+	VALUE(7, Z15)
+	VMOVDQU64  256(SP), Z30
+	VPTERNLOGQ $0x50, 192(SP), Z30, Z30
+	VALUE(0, Z16)
+	VALUE(1, Z17)
+	VALUE(2, Z18)
+	VALUE(3, Z19)
+	VALUE(4, Z20)
+	VALUE(5, Z21)
+	VALUE(6, Z22)
+	VALUE(7, Z23)
+	VPOPCNTQ   320(SP), Z31
+	VPADDQ     Z31, Z24, Z24
+	VPOPCNTQ   384(SP), Z31
+	VPADDQ     Z31, Z25, Z25
+	SUBQ       $8, CX
+	JNZ        eight
+	TOTAL(0, Z0)
+	TOTAL(1, Z1)
+	TOTAL(2, Z2)
+	TOTAL(3, Z3)
+	TOTAL(4, Z4)
+	TOTAL(5, Z5)
+	TOTAL(6, Z6)
+	TOTAL(7, Z7)
+	TOTAL(8, Z8)
+	TOTAL(9, Z9)
+	TOTAL(10, Z10)
+	TOTAL(11, Z11)
+	TOTAL(12, Z12)
+	TOTAL(13, Z13)
+	TOTAL(14, Z14)
+	TOTAL(15, Z15)
+	TOTAL(16, Z16)
+	TOTAL(17, Z17)
+	TOTAL(18, Z18)
+	TOTAL(19, Z19)
+	TOTAL(20, Z20)
+	TOTAL(21, Z21)
+	TOTAL(22, Z22)
+	TOTAL(23, Z23)
+	TOTAL(24, Z24)
+	TOTAL(25, Z25)
 	VZEROUPPER
 	RET
