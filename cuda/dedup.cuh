@@ -382,7 +382,7 @@ VELOCPY_DEVICE void list_changed(const Regions& p) {
 #pragma unroll 1
   for (uint32_t i = 0; i < kOwn; i++) {
     // A warp lists the bits of one word after the other, next to each other.
-#pragma unroll 1
+#pragma unroll 4
     for (uint32_t left = ballot(word[i] != 0); left != 0; left &= left - 1) {
       uint32_t n = lowest_one(left), bits = at_lane(word[i], n), to = at_lane(at[i], n);
       if ((bits >> lane & 1) != 0) list[to + count_ones(bits & ((1u << lane) - 1))] = (first + 32 * i + n) * 32 + lane;

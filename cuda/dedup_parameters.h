@@ -10,7 +10,7 @@ namespace dedup {
 constexpr uint32_t kTileBytes = 16 << 10;
 constexpr uint32_t kBlockBytes = 4 << 10;
 constexpr uint32_t kThreads = 256;
-constexpr uint32_t kMarkWords = 1024;  // words that one block of threads of velocpy_dedup_list reads
+constexpr uint32_t kMarkWords = 256;  // words that one block of threads of velocpy_dedup_list reads
 constexpr uint32_t kGatherBytes = 16 << 10;
 constexpr uint32_t kRegions = 64;  // of a launch
 

@@ -16,7 +16,7 @@ from .kernels import Driver
 
 TILE, BLOCK = 16 << 10, 4 << 10
 THREADS = 256
-MARK_WORDS = 1024
+MARK_WORDS = 256
 MOST = 64
 """Regions of a launch."""
 DIGEST, TOTALS = 16, 24

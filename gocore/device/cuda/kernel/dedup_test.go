@@ -21,7 +21,7 @@ import (
 const (
 	dedupRegions, dedupThreads = 64, 256
 	dedupBlock                 = 4 << 10
-	markWords                  = 1024
+	markWords                  = 256
 )
 
 // dedupParameter is the struct Regions of cuda/dedup_parameters.h.
