@@ -15,7 +15,7 @@ from benchmarks import ON_GPU
 from benchmarks.adjoint import storages
 from benchmarks.compare import cores
 from benchmarks.device import device
-from benchmarks.disk import commits, disk, durable, opening, verification
+from benchmarks.disk import commits, disk, durable, opening, reduced, verification
 from benchmarks.engines.contenders import has_gpu
 from benchmarks.host import calls, capture, decision, scale, sweep
 from benchmarks.paper import coldstart, shot
@@ -37,6 +37,7 @@ BENCHMARKS: dict[str, tuple[Callable[..., Report], str]] = {
     "scale": (scale.run, "a thousand to a million checkpoints"),
     "durable": (durable.run, "durable streams of checkpoints, beside fio and other ways to keep checkpoints"),
     "commits": (commits.run, "durable commits one at a time, beside SQLite and the disk itself"),
+    "reduced": (reduced.run, "durable streams of reduced histories, beside the same as they are"),
     "opening": (opening.run, "opening a store with a million checkpoints, and one whose writer was killed"),
     "verification": (verification.run, "what it costs the application that restores are verified"),
     "storages": (storages.run, "pyrevolve's storages under the same adjoint"),
@@ -56,6 +57,7 @@ QUICK: dict[str, dict[str, object]] = {
     "scale": {"counts": (100, 1000), "rounds": 1},
     "durable": {"streams": (durable.Stream(1 << 20, 4 << 20), durable.Stream(4 << 10, 32 << 10)), "rounds": 1},
     "commits": {"streams": (durable.Stream(4 << 20, 8 << 20), durable.Stream(4 << 10, 32 << 10)), "rounds": 1},
+    "reduced": {"side": 160, "total": 1 << 20, "rounds": 1},
     "opening": {"count": 200, "total": 8 << 20, "part": 256 << 10, "rounds": 1},
     "verification": {"sizes": (64 << 10,), "total": 1 << 20, "rounds": 1},
     "storages": {"sizes": (storages.Size(24, 12, 4),), "shot": (32, 32), "steps": 12, "slots": 4, "rounds": 1},

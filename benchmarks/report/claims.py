@@ -76,6 +76,7 @@ CLAIMS = (
         "durable checkpoints, by rate",
         ceiling="raw writes with as many per fdatasync",
     ),
+    Claim(r"reduced: ", "durable streams of reduced histories, by time", peer="the same streams as they are"),
     Claim(r"disk: ", "scratch disk, sustained, by rate", ceiling="O_DIRECT beside it in the same run"),
     Claim(r"opening: .*(s among|s to open)", "opening and listing 10^6 checkpoints, s"),
     Claim(r".*(did not come back|that differ|missing)", "bytes that differ, checkpoints that are missing: everybody's"),

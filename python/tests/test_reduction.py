@@ -1,5 +1,6 @@
 """Histories whose checkpoints are encoded on their way to the disk."""
 
+import re
 import subprocess
 import sys
 
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import velocpy
-from velocpy import errors
+from velocpy import errors, ondisk
 
 MIXED = ["<f2", "<f4", "<f8", "<c8", "<i2", "<u4", "<i8", "|u1", "|b1", ">f4", "<M8[ns]", "<U3"]
 
@@ -172,6 +173,12 @@ def test_the_commands_read_encoded_checkpoints(tmp_path):
     assert velocpy_command("export", tmp_path / "s", "h", 0, tmp_path / "u.npz").returncode == 0
     with np.load(tmp_path / "u.npz") as exported:
         assert exported["u"].tobytes() == array.tobytes()
+    shown = velocpy_command("show", tmp_path / "s", "h", 0).stdout
+    entry, found = next(ondisk.checkpoints(tmp_path / "s", "h")), ondisk.describe(tmp_path / "s", "h", 0)
+    assert (entry.form, found.form) == ("encoded", "encoded")
+    assert entry.stored_nbytes == found.stored_nbytes == sum(extent.nbytes for extent in found.extents)
+    assert found.stored_nbytes < found.nbytes / 1.5
+    assert re.search(r"^on disk +\S+ KiB, encoded, 1 : [1-9.]+$", shown, re.MULTILINE)
     (data,) = (tmp_path / "s").glob("data-*")
     stored = bytearray(data.read_bytes())
     container = stored.index(b"VELOCFC\0", stored.index(b"VELOCFC\0") + 1)  # that of the second region

@@ -132,6 +132,10 @@ class Entry:
     checksums: bool
     #: False: a later version of velocpy has stored it in a way that this one does not know.
     readable: bool
+    #: "raw": as it was captured; "encoded": by `Store.history` with ``reduce``; "unknown" to this version.
+    form: str
+    #: Bytes that it takes in the data files, in whole blocks; 0 where it is not readable.
+    stored_nbytes: int
 
 
 @dataclass(frozen=True)
@@ -170,9 +174,12 @@ class Checkpoint:
     captured: datetime | None
     nbytes: int
     slot_nbytes: int
+    #: As `Entry.form` and `Entry.stored_nbytes`.
+    form: str
+    stored_nbytes: int
     meta_nbytes: int
     regions: tuple[Region, ...]
-    #: Where its slot lies, piece behind piece.
+    #: Where its bytes lie, piece behind piece: those of its slot or, where it is encoded, those of its containers.
     extents: tuple[Extent, ...]
     #: Of a tree: how its regions and values are put together, as docs/format.md has it; None where regions are flat.
     structure: list[Any] | None = None
@@ -433,6 +440,8 @@ def checkpoints(path: Path, history: str) -> Iterator[Entry]:
                 facts["meta_bytes"],
                 facts["checksums"],
                 facts["readable"],
+                facts["form"],
+                facts["stored_bytes"],
             )
 
 
@@ -494,6 +503,8 @@ def _describe(view: View, history: str, key: Key) -> Checkpoint:
         from_json(facts["captured"]),
         facts["bytes"],
         facts["slot_bytes"],
+        facts["form"],
+        facts["stored_bytes"],
         facts["meta_bytes"],
         regions,
         extents,

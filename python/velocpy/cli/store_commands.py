@@ -117,6 +117,8 @@ def described(found: Any) -> Iterator[str]:
     yield f"version   {found.serial}"
     yield f"captured  {shown(found.captured)}"
     yield f"size      {sized(found.nbytes)}"
+    if found.form != "raw":
+        yield f"on disk   {sized(found.stored_nbytes)}, {found.form}, 1 : {found.nbytes / found.stored_nbytes:.2f}"
     if found.meta_nbytes and (found.meta is not None or found.structure is None):  # a tree has its values there, too
         yield f"meta      {f'{sized(found.meta_nbytes)} that are no JSON' if found.meta is None else told(found.meta)}"
     for extent in found.extents:
