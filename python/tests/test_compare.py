@@ -278,6 +278,29 @@ def test_equal_checkpoints_are_not_read(histories: dict[str, velocpy.History], m
         assert (found.equal, found.same_meta, found.read_nbytes) == (True, True, 0)
 
 
+@pytest.mark.parametrize("verify", ["moved", "off"])
+def test_encoded_checkpoints(tmp_path: Path, histories: dict[str, velocpy.History], verify: Any) -> None:
+    """They are compared by the hashes of what was captured, with plain ones too."""
+    u = np.sin(np.linspace(0, 9, 500_000, dtype=np.float32)).reshape(500, 1000)
+    v = u.copy()
+    v[300, 17:20] += 1
+    with velocpy.open(tmp_path / "encoded", host=None, disk="64MiB", verify=verify) as store:
+        encoded = store.history("h", reduce="codec")
+        for key, array in (("u", u), ("v", v)):
+            encoded.checkpoint(key, a=array).wait("disk")
+            histories["memory"].checkpoint(key, a=array)
+        saved = store.stats()["histories"]["h"]["reduction"]
+        assert saved is not None
+        assert saved["encoded"] == 2
+        for other in (encoded, histories["memory"]):
+            found = encoded.compare("u", other)
+            assert (found.equal, found.read_nbytes) == (True, 0)
+            found = encoded.compare("u", other, "v")
+            checked(only(found), u, v)
+            assert found.read_nbytes == LEAF
+    histories["memory"].clear()
+
+
 def test_large_differences_take_little_memory(histories: dict[str, velocpy.History]) -> None:
     """All elements differ, and every other one, over several pieces."""
     u = np.zeros(3 * comparing._PIECE + 10, np.uint8)
@@ -491,8 +514,11 @@ def test_histories() -> None:
         assert [each.keys for each in found.differing] == [("best", "best"), (2, 2)]
         assert (found.compared, found.equal, bool(found), found.complete) == (3, False, False, True)
         assert found.first is found.differing[0]
+        head = "history 'h' and history 'h': 3 checkpoints compared, 2 differ"
+        assert str(found) == f"{head}, 1 only in the first, 2 only in the second\n{found.first}"
         first = one.first_difference(other)
         assert (first.compared, first.differing, first.complete) == (1, found.differing[:1], False)
+        assert "1 checkpoints compared, stopped at the first that differs" in str(first)
         assert one.compare_all(one)
         assert one.first_difference(one).first is None
         one.clear()

@@ -18,6 +18,8 @@ RegionReason = Literal["only in one", "dtype", "shape", "bytes"]
 #: kind, as a tuple in place of a list.
 ValueReason = Literal["only in one", "value", "kind"]
 
+_SIDES = ("first", "second")
+
 #: Half-open ranges: the begin, and the end, which is not in it.
 Ranges = tuple[tuple[int, int], ...]
 
@@ -65,7 +67,7 @@ class RegionDifference:
 
     def __str__(self) -> str:
         if self.why == "only in one":
-            side = "first" if self.dtypes[1] is None else "second"
+            side = _SIDES[0] if self.dtypes[1] is None else _SIDES[1]
             return f"region {self.name!r}: only in the {side}"
         if self.why == "dtype":
             return f"region {self.name!r}: dtypes {self.dtypes[0]} and {self.dtypes[1]}"
@@ -220,6 +222,16 @@ class HistoryComparison:
 
     def __bool__(self) -> bool:
         return self.equal
+
+    def __str__(self) -> str:
+        words = [f"{self.compared} checkpoints compared", f"{len(self.differing)} differ"]
+        if not self.complete:
+            words[1] = "stopped at the first that differs"
+        words += [
+            f"{len(keys)} only in the {side}" for keys, side in zip(self.only_in_one, _SIDES, strict=True) if keys
+        ]
+        head = f"history {self.histories[0]!r} and history {self.histories[1]!r}: {', '.join(words)}"
+        return head if self.first is None else f"{head}\n{self.first}"
 
 
 def index_text(bounds: Ranges) -> str:
