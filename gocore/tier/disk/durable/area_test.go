@@ -178,21 +178,22 @@ func TestAFrameWithoutItsBytes(t *testing.T) {
 // A reader verifies the bytes of the last frame, so a checkpoint that takes little room, and long to decode, is not committed in a commit area.
 func TestACommitAreaHasLittleToDecode(t *testing.T) {
 	s := busySite(t)
-	s.part, s.even = 8<<20, true
 	for k, size := range []int64{3000, 3000, mostAheadBytes, mostAheadBytes + 1} {
-		s.put("a", model.NumberKey(int64(k)), size)
-		if s.next > 1<<20 {
-			t.Fatalf("%d bytes are in another data file", s.next)
+		l := &catalog.Layout{Layout: model.Layout{Slot: size, Spans: []model.Span{{Bytes: size}}}}
+		row := &catalog.Row{
+			Key: model.NumberKey(int64(k)), Serial: uint64(k + 1), Layout: l, Sums: []uint64{0}, Content: catalog.Encoded,
+			Encoding: &model.Encoding{Part: 32 << 20, Lengths: []uint32{96}},
 		}
+		at := int64(k) * segment.Block
+		if err := s.d.Space().Write(at, make([]byte, segment.Block)); err != nil {
+			t.Fatal(err)
+		}
+		s.do(&Change{History: "a", Put: row, Off: at})
 		if frames := len(s.areaFrames(1)); frames != min(k, 2) {
 			t.Errorf("%d frames after %d", frames, k)
 		}
 	}
-	want := s.rows()
-	h := s.copied()
 	s.close()
-	h.has(want, false)
-	h.sound()
 }
 
 // If the catalog's last batch is damaged, the frames of the commit area that continue it prove that it existed, and they count. That also holds if a frame
