@@ -167,6 +167,7 @@ func captureBehind(b *board, c *client, size int, open func(), cause func(*figur
 
 // The wait of a capture for room, in its call, is counted under its cause.
 func TestCausesInTheCall(t *testing.T) {
+	countsDiskBytes(t)
 	const size = 1_300_000
 	// waits lets a capture wait that has begun, and ends its wait. All of the wait must be counted under one cause.
 	waits := func(t *testing.T, watch *stopwatch, c *client, op *operation.Op, code status.Code, err error, end func(), by engine.Blocker) {

@@ -52,6 +52,14 @@ var durably = flag.Bool("durably", false, "durable disk tiers")
 // reduced makes all tests encode the checkpoints of their histories, whose bytes then can be compressed.
 var reduced = flag.Bool("reduced", false, "reduced histories")
 
+// countsDiskBytes skips a test that knows how many bytes of a checkpoint the disk has, where they are encoded.
+func countsDiskBytes(t *testing.T) {
+	t.Helper()
+	if *reduced {
+		t.Skip("it counts on plain bytes on the disk")
+	}
+}
+
 // cached returns a configuration whose disk is in memory.
 func cached(host, disk int64, fs vfs.FS) config.Config {
 	c := config.Config{Path: "/d", Checksum: true, Prefetch: true, Guess: true, Direct: true, FS: fs}

@@ -192,6 +192,7 @@ func TestCommitsAreCounted(t *testing.T) {
 
 // The writer drops a reader's checkpoint, and overwrites its place. The reader gets an error that reports this, and no error of a damaged disk.
 func TestAReaderIsOutdatedNotDamaged(t *testing.T) {
+	countsDiskBytes(t)
 	c := stored(64<<10, 1<<20, vfs.NewMem(64<<20))
 	s := open(t, c)
 	h := newClient(t, s, "h")

@@ -311,6 +311,7 @@ func TestPinnedMemoryBeneathALease(t *testing.T) {
 
 // The disk keeps its checkpoints, and no new ones are added until its budget exceeds the space in use. Files give back free space.
 func TestResizeDisk(t *testing.T) {
+	countsDiskBytes(t)
 	for _, durable := range []bool{false, true} {
 		t.Run(fmt.Sprint("durable ", durable), func(t *testing.T) {
 			const size = 1 << 20

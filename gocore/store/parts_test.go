@@ -241,9 +241,7 @@ func (c *client) flip(at int64, tier int) {
 
 // Of a region on disk only the leaves that a part touches are read: counted by the store, and seen at the files.
 func TestPartsReadOnlyWhatTheyNeed(t *testing.T) {
-	if *reduced {
-		t.Skip("of encoded regions whole containers are read: TestPartsOfEncodedRegions")
-	}
+	countsDiskBytes(t) // those of encoded regions are counted by TestPartsOfEncodedRegions
 	const leaf, leaves = checksum.LeafBytes, 32
 	for name, tc := range map[string]struct {
 		rows, row int64
@@ -354,6 +352,7 @@ func TestPartsThatAreRefused(t *testing.T) {
 
 // A damaged copy in host memory is made up for by the disk, for parts as for whole checkpoints.
 func TestPartsFromBelow(t *testing.T) {
+	countsDiskBytes(t)
 	c := newClient(t, open(t, cached(16<<20, 64<<20, vfs.NewMem(64<<20))), "h")
 	m := &matrix{rows: 8, row: checksum.LeafBytes, bytes: random(8*checksum.LeafBytes, 5)}
 	out := c.mustPut(1, m.bytes)
@@ -375,9 +374,7 @@ func TestPartsFromBelow(t *testing.T) {
 // Of a capture on a device, borrowed or not, only the leaves that a part touches are read from disk. If their hashes are not known, the region is read whole,
 // once.
 func TestPartsOfADeviceReadOnlyWhatTheyNeed(t *testing.T) {
-	if *reduced {
-		t.Skip("of encoded regions whole containers are read: TestPartsOfEncodedRegions")
-	}
+	countsDiskBytes(t) // those of encoded regions are counted by TestPartsOfEncodedRegions
 	for name, tc := range map[string]struct{ stays, forgotten bool }{"captured": {}, "borrowed": {stays: true}, "not known": {forgotten: true}} {
 		t.Run(name, func(t *testing.T) {
 			b := newBoard(t, double.Config{Delay: 20 * time.Microsecond})

@@ -174,6 +174,7 @@ func staysPlain(t *testing.T, method string) {
 
 // A checkpoint whose containers would be larger than it is written as it is after all, whatever a sample said.
 func TestWhatDoesNotPayAfterAll(t *testing.T) {
+	countsDiskBytes(t)
 	for name, host := range map[string]int64{"by way of the host": 8 << 20, "straight": 0} {
 		for _, durable := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {

@@ -207,6 +207,7 @@ func TestAStalledDiskMakesNothingDurable(t *testing.T) {
 
 // A caller that waits for the room of a drop gets the error when the drop does not become durable.
 func TestAStalledDiskGivesNoRoomBack(t *testing.T) {
+	countsDiskBytes(t)
 	s, h, disk := stalling(t, 0, vfs.OpSync)
 	for k := range int64(4) {
 		h.mustPut(k, random(4<<20, uint64(k)))
@@ -289,6 +290,7 @@ func TestAStalledDiskMakesNoRoomByDrops(t *testing.T) {
 // for an answer, and one answer takes a small part of that limit. A machine that stands still for a second therefore does not make the disk look
 // stalled.
 func TestASlowDiskIsWaitedFor(t *testing.T) {
+	countsDiskBytes(t)
 	for name, host := range map[string]int64{"straight": 0, "by way of the host": 32 << 20} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -182,7 +182,7 @@ func (c *Container) check() error {
 func (c *Container) length(i int) int { return int(binary.LittleEndian.Uint16(c.lengths[2*i:])) }
 
 // Payload is where the payload of chunk i begins in the container. O(i).
-func (c *Container) Payload(i int) int { return c.offset(i) }
+func (c *Container) Payload(i int) int { return payloadsAt(c.Chunks()) + c.offset(i) }
 
 // offset is where chunk i's payload begins. O(i).
 func (c *Container) offset(i int) (at int) {

@@ -22,6 +22,26 @@ func (p *Path) stored() []model.Span {
 	return p.spans
 }
 
+// wanted are the parts of the path's spans that lie in regions which are wanted. One read of a disk covers what lies between them too, but it need not be
+// decoded, and damage there is none of this transfer's.
+func (p *Path) wanted() (all []model.Span) {
+	rest := p.spans
+	for _, i := range p.regions {
+		region := p.version.Layout.Spans[i]
+		for len(rest) > 0 && rest[0].End() <= region.Offset {
+			rest = rest[1:]
+		}
+		for _, s := range rest {
+			from, end := max(s.Offset, region.Offset), min(s.End(), region.End())
+			if from >= end {
+				break
+			}
+			all = append(all, model.Span{Offset: from, Bytes: end - from})
+		}
+	}
+	return all
+}
+
 // decode brings the plain bytes to their place in the sink.
 func (p *Path) decode() error {
 	to := p.sink.Bytes()
@@ -37,7 +57,7 @@ func (p *Path) decode() error {
 		read.Add(int64(len(room)))
 		return p.source.Read(at, room, func(int64, int64) {})
 	}
-	err := regions.Decode(p.version.Layout.Spans, p.version.Encoding, p.spans, from, to, p.arrived, o)
+	err := regions.Decode(p.version.Layout.Spans, p.version.Encoding, p.wanted(), from, to, p.arrived, o)
 	if p.x.To < 0 {
 		p.x.Fetched = read.Load()
 	}
