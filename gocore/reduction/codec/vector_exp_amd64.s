@@ -69,7 +69,7 @@ coded: \
 	VPCMPEQW Z21, Z2, K5            \
 	KMOVD   K5, AX
 
-// ESCAPED writes the exponents of AX, not 0, at R11; MORE is 0, or 1 for exponents of two bytes.
+// ESCAPED writes the exponents of the marks AX at R11, without a branch that would be hard to predict; MORE is 0, or 1 for exponents of two bytes.
 #define ESCAPED(COMPRESS, STORE, FROM, MORE) \
 	COMPRESS FROM, K5, FROM         \
 	POPCNTL  AX, CX                 \
@@ -102,12 +102,8 @@ loop:
 	PUT(Z29, Z0)
 	PUT(Z30, Z0)
 	PUT(Z28, Z0)
-	TESTL     AX, AX
-	JZ        next
 	VPMOVWB   Z1, Y3
 	ESCAPED(VPCOMPRESSB, VMOVDQU8, Y3, 0)
-
-next:
 	VPMOVWB Z0, Y4
 	VMOVDQU Y4, (R8)
 	ADDQ    $32, R8
@@ -127,12 +123,8 @@ TEXT ·writeExpB16(SB), NOSPLIT, $0-8
 loop:
 	VMOVDQU64 (R12), Z0
 	CODES(7)
-	TESTL     AX, AX
-	JZ        next
 	VPMOVWB   Z1, Y3
 	ESCAPED(VPCOMPRESSB, VMOVDQU8, Y3, 0)
-
-next:
 	SIGNED
 	ADDQ $64, R12
 	DECQ R13
@@ -161,12 +153,8 @@ loop:
 	VPMOVDW      Z6, Y8
 	VINSERTI64X4 $1, Y8, Z7, Z0
 	CODES(7)
-	TESTL        AX, AX
-	JZ           next
 	VPMOVWB      Z1, Y3
 	ESCAPED(VPCOMPRESSB, VMOVDQU8, Y3, 0)
-
-next:
 	SIGNED
 	ADDQ $128, R12
 	DECQ R13
@@ -206,11 +194,7 @@ loop:
 	PUT(Z25, Z0)
 	PUT(Z26, Z0)
 	PUT(Z28, Z0)
-	TESTL        AX, AX
-	JZ           next
 	ESCAPED(VPCOMPRESSW, VMOVDQU16, Z1, 1)
-
-next:
 	ADDQ $256, R12
 	ADDQ $128, R10
 	ADDQ $64, R9
