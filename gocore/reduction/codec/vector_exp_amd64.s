@@ -231,8 +231,7 @@ loop:
 	JLT       decoded               \
 	CODE(Z26)                       \
 decoded: \
-	KMOVD     K5, AX                \
-	TESTL     AX, AX
+	KMOVD     K5, AX
 
 // TAKEN takes the escapes of the marks K5 from those that are left, whose number is in SI, and jumps to short if they are too few.
 #define TAKEN \
@@ -272,10 +271,7 @@ TEXT ·readExp16(SB), NOSPLIT, $0-8
 
 loop:
 	DECODE
-	JZ        next
 	ESCAPEDBYTES(10)
-
-next:
 	GET(Z29, Z0)
 	GET(Z30, Z0)
 	GET(Z28, Z0)
@@ -302,10 +298,7 @@ TEXT ·readExpB16(SB), NOSPLIT, $0-8
 
 loop:
 	DECODE
-	JZ        next
 	ESCAPEDBYTES(7)
-
-next:
 	MANTISSAS
 	VMOVDQU64 Z0, (R12)
 	ADDQ      $64, R12
@@ -327,10 +320,7 @@ TEXT ·readExp32(SB), NOSPLIT, $0-8
 
 loop:
 	DECODE
-	JZ        next
 	ESCAPEDBYTES(7)
-
-next:
 	MANTISSAS
 	VEXTRACTI64X4 $1, Z0, Y1
 	VPMOVZXWD     Y0, Z0
@@ -377,15 +367,12 @@ TEXT ·readExp64(SB), NOSPLIT, $0-8
 
 loop:
 	DECODE
-	JZ          next
 	TAKEN
 	VMOVDQU16.Z (R11), K6, Z3
 	LEAQ        (R11)(CX*2), R11
 	VPEXPANDW.Z Z3, K5, Z3
 	VPSLLW      $4, Z3, Z3
 	VMOVDQU16   Z3, K5, Z0
-
-next:
 	GET(Z16, Z0)
 	GET(Z17, Z0)
 	GET(Z18, Z0)
