@@ -159,13 +159,10 @@ func testSparseForm(t *testing.T) {
 
 // Bits that the format wants to be 0, and that change no word, are refused all the same.
 func TestZerosAreVerified(t *testing.T) {
-	plain := make([]byte, 1000)
-	fillFamily(plain, Float32, 6, 1)
-	reference := change(plain, Float32, 9, 1)
 	for m, places := range map[Mode][]int{Exp: {3}, Xrz: {4, 5, 6, 7, 9, 10, 11}, Step: {4, 5, 6, 7, 13, 14, 15}, Diff: {5, 6, 7}} {
-		if m == Diff {
-			fillFamily(plain, Float32, 7, 1)
-		}
+		plain := make([]byte, 1000)
+		fillFamily(plain, Float32, map[bool]int{true: 7, false: 6}[m == Diff], 1)
+		reference := change(plain, Float32, 9, 1)
 		e, err := NewEncoder(Float32, Only(m))
 		if err != nil {
 			t.Fatal(err)

@@ -76,11 +76,11 @@ func (h *histogram) takeByVectors(f *float, v *view) bool {
 	first := max(most-counted+1, 1)
 	var counts [counted + 2]uint32
 	count26(unsafe.Pointer(&counts), begin(h.bytes[:]), units, unsafe.Pointer(&registers), uint64(first), uint64(mask))
-	return h.takeCounts(first, counts[:counted], counts[counted], counts[counted+1], mask, v.words)
+	return h.takeCounts(first, most, counts[:counted], counts[counted], counts[counted+1], mask, v.words)
 }
 
-// takeCounts takes the numbers of exponents from first on, of 0 and of the mask; false if they are not those of all words.
-func (h *histogram) takeCounts(first int, counts []uint32, zeros, infinities uint32, mask, words int) bool {
+// takeCounts takes the numbers of exponents from first on, of 0 and of the mask; false if they are not those of all words. The largest of the others is most.
+func (h *histogram) takeCounts(first, most int, counts []uint32, zeros, infinities uint32, mask, words int) bool {
 	all := zeros + infinities
 	for _, n := range counts {
 		all += n
@@ -91,7 +91,14 @@ func (h *histogram) takeCounts(first int, counts []uint32, zeros, infinities uin
 	clear(h.count[:mask+1])
 	h.count[0], h.count[mask] = zeros, infinities
 	copy(h.count[first:mask], counts)
-	h.bounds(mask)
+	h.min, h.max = 0, most
+	if zeros == 0 {
+		for h.min = first; h.count[h.min] == 0; h.min++ { // ends: some word has an exponent
+		}
+	}
+	if infinities != 0 {
+		h.max = mask
+	}
 	return true
 }
 
