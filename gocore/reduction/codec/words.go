@@ -7,7 +7,8 @@ type word interface {
 	uint8 | uint16 | uint32 | uint64
 }
 
-// view is the words of a chunk, and the words of the reference. Both slices have whole groups; behind the last word they have zeros.
+// view is the words of a chunk, and the words of the reference. Both slices have whole groups. Behind the last word those to encode, and the reference, have
+// zeros.
 type view struct {
 	plain, reference []byte // reference is nil if there is none
 	words            int
