@@ -40,3 +40,15 @@ func TestChains(t *testing.T) {
 		}
 	})
 }
+
+// A state that accumulates, even empty checkpoints, cannot flush the next one as it is: it is never as good as one that accumulates nothing.
+func TestAccumulatingDominatesNoOther(t *testing.T) {
+	p := search{chains: newChains(1)}
+	open, closed := state{members: 1}, state{}
+	if p.dominates(&open, &closed) {
+		t.Error("an accumulation dominates a state without one")
+	}
+	if !p.dominates(&closed, &open) || !p.dominates(&open, &open) {
+		t.Error("a state with nothing accumulated, or the same, does not dominate")
+	}
+}
