@@ -149,3 +149,24 @@ func TestVastCache(t *testing.T) {
 		t.Errorf("a buffer beyond the cache: %v", err)
 	}
 }
+
+// A search of one state at a time is no worse than a baseline either, which it only is since it follows the best ones: without them every tenth would be.
+func TestNarrowSearchFollowsBaselines(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		n, encoder := 10+r.IntN(60), Cost{Fixed: float64(r.IntN(2000)) * 1e-9, Rate: (1 + 9*r.Float64()) * 1e9}
+		in := &Instance{Encoder: Encoder{Time: encoder.Time}, Link: Link{Rate: 1e9, Fixed: r.Int64N(300)}, Cache: 2000 + r.Int64N(20000)}
+		for range n {
+			size := 1 + r.Int64N(1000)
+			in.Checkpoints = append(in.Checkpoints, Checkpoint{Size: size, Encoded: size * (10 + r.Int64N(80)) / 100, Interval: r.Int64N(900)})
+		}
+		got, err := Bounded(in, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		best, out, err := BestBaseline(in)
+		if err != nil || out.Before(got.Outcome) {
+			t.Fatalf("seed %d: %+v, and %q has %+v: %v", seed, got.Outcome, best.Name, out, err)
+		}
+	}
+}
