@@ -129,27 +129,15 @@ func (p *Planner) Flushed(w Way, plain, ns int64) { p.costs.observe(down, w, pla
 // Loaded tells that a checkpoint of so many plain bytes came up that was flushed on a way, in so many ns.
 func (p *Planner) Loaded(w Way, plain, ns int64) { p.costs.observe(up, w, plain, ns) }
 
-// Choose returns how a region is to be encoded, from a sample of its chunks, and the bytes of these chunks then.
-func Choose(k codec.Kind, s codec.Plan) (c regions.Choice, encoded int64) {
+// Choose returns how a region is to be encoded, from a survey of its chunks, and the bytes that these chunks take in a container then.
+func Choose(k codec.Kind, s *codec.Plan) (c regions.Choice, encoded int64) {
 	c.Kind = k
-	if float64(s.Best) >= leastGain*float64(s.Plain) {
+	if float64(s.Container) >= leastGain*float64(s.Plain) {
 		return c, s.Plain
 	}
-	for m := codec.Raw + 1; int(m) < codec.ModeCount; m++ {
-		if s.Wins[m] > 0 && float64(s.Alone[m]) <= closeTo*float64(s.Best) {
-			c.Modes = codec.Only(m, codec.Const)
-			return c, s.Alone[m]
-		}
-	}
-	var won []codec.Mode
-	for m, wins := range s.Wins {
-		if wins > 0 {
-			won = append(won, codec.Mode(m))
-		}
-	}
-	c.Modes = codec.Only(append(won, codec.Const)...)
-	return c, s.Best
+	c.Modes = s.Modes(closeTo)
+	return c, s.Container
 }
 
-// closeTo says when one mode is as good as all of them: trying one takes a fraction of the time.
-const closeTo = 1.01
+// closeTo is the part by which payloads may be longer for modes that take less time.
+const closeTo = 0.01

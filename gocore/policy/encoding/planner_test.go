@@ -1,6 +1,7 @@
 package encoding
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -134,20 +135,33 @@ func TestTheWaysCompared(t *testing.T) {
 }
 
 func TestChoices(t *testing.T) {
+	random := make([]byte, 40*codec.ChunkBytes)
+	_, _ = rand.NewChaCha8([32]byte{1}).Read(random)
+	few := slices.Clone(random)
+	for i := range few {
+		few[i] &= 7
+	}
 	for name, x := range map[string]struct {
-		plan    codec.Plan
-		modes   codec.Modes
-		encoded int64
+		bytes []byte
+		modes codec.Modes
+		most  float64 // of the plain bytes
 	}{
-		"nothing pays":     {codec.Plan{Plain: 1000, Best: 980, Wins: [codec.ModeCount]int{3, 0, 1}}, 0, 1000},
-		"one is enough":    {codec.Plan{Plain: 1000, Best: 500, Wins: [codec.ModeCount]int{0, 0, 5, 1}, Alone: [codec.ModeCount]int64{1000, 1000, 504, 900}}, codec.Only(codec.Diff, codec.Const), 504},
-		"two are better":   {codec.Plan{Plain: 1000, Best: 500, Wins: [codec.ModeCount]int{0, 0, 5, 4}, Alone: [codec.ModeCount]int64{1000, 1000, 700, 700}}, codec.Only(codec.Diff, codec.Exp, codec.Const), 500},
-		"constants":        {codec.Plan{Plain: 1000, Best: 4, Wins: [codec.ModeCount]int{0, 6}, Alone: [codec.ModeCount]int64{1000, 4}}, codec.Only(codec.Const), 4},
-		"nothing was read": {codec.Plan{}, 0, 0},
+		"nothing pays":     {random, 0, 1},
+		"one is enough":    {few, codec.Only(codec.Diff, codec.Const), 0.6},
+		"constants":        {make([]byte, len(random)), codec.Only(codec.Const), 0.01},
+		"nothing was read": {nil, 0, 0},
 	} {
-		c, encoded := Choose(codec.Float32, x.plan)
-		if c.Kind != codec.Float32 || c.Modes != x.modes || encoded != x.encoded {
-			t.Errorf("%s: %+v, %d", name, c, encoded)
+		e, err := codec.NewEncoder(codec.Int8, codec.AllModes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := e.Survey(x.bytes, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, encoded := Choose(codec.Int8, &s)
+		if c.Kind != codec.Int8 || c.Modes != x.modes || float64(encoded) > x.most*float64(s.Plain) || x.modes == 0 && encoded != s.Plain {
+			t.Errorf("%s: %+v, %d of %d", name, c, encoded, s.Plain)
 		}
 	}
 }

@@ -105,12 +105,6 @@ func (p *Path) anyModes() []regions.Choice {
 	return all
 }
 
-// sampled is how many chunks of a region a sample has at the most, and one chunk of so many at the least.
-const (
-	sampledChunks = 64
-	sampledEvery  = 32
-)
-
 // sample chooses the modes of every region from some of its chunks. It also returns the bytes of the regions, and how many they are expected to become.
 func (p *Path) sample(slot []byte) (choices []regions.Choice, plain, encoded int64) {
 	choices = make([]regions.Choice, len(p.version.Layout.Spans))
@@ -120,16 +114,15 @@ func (p *Path) sample(slot []byte) (choices []regions.Choice, plain, encoded int
 		if err != nil { // cannot happen: the kind is one of package codec
 			continue
 		}
-		chunks := codec.Chunks(int(span.Bytes))
-		found, err := e.Sample(slot[span.Offset:span.End()], nil, max(sampledEvery, chunks/sampledChunks))
+		found, err := e.Survey(slot[span.Offset:span.End()], nil)
 		if err != nil { // cannot happen: there is no reference
 			continue
 		}
 		var will int64
-		choices[i], will = encoding.Choose(k, found)
+		choices[i], will = encoding.Choose(k, &found)
 		if plain += span.Bytes; found.Plain > 0 {
 			containers := model.Containers(span.Bytes, partBytes)
-			encoded += int64(float64(will)/float64(found.Plain)*float64(span.Bytes)) + containers*int64(codec.PayloadsAt(int(min(span.Bytes, partBytes))))
+			encoded += int64(float64(will)/float64(found.Plain)*float64(span.Bytes)) + containers*int64(codec.PayloadsAt(0))
 		}
 	}
 	return choices, plain, encoded
