@@ -14,8 +14,8 @@ import (
 // time, and offsets ascend. The bytes must not change before the next call with the same room.
 type Plain func(at int64, room []byte) ([]byte, error)
 
-// Sink takes the encoded bytes, each of them once and in their order: whole blocks of BlockBytes, but for the last ones. One goroutine calls it at a time. It may
-// use the bytes until it returns.
+// Sink takes the encoded bytes, each of them once and in their order, in whole blocks of BlockBytes: behind the last container stand zeros. One goroutine calls it
+// at a time. It may use the bytes until it returns.
 type Sink func(p []byte) error
 
 // outBytes is how many encoded bytes are collected for one call of a sink.
@@ -47,8 +47,10 @@ func Encode(spans []model.Span, choices []Choice, part, most int64, from Plain, 
 	}
 	e.collected = rooms[0][:0]
 	together(goroutines, func(g int) { e.work(rooms[1+2*g], rooms[2+2*g]) })
-	if e.err == nil && len(e.collected) > 0 {
-		e.err = e.to(e.collected)
+	if rest := len(e.collected); e.err == nil && rest > 0 {
+		last := e.collected[:wholeBlocks(int64(rest))]
+		clear(last[rest:])
+		e.err = e.to(last)
 	}
 	if e.err != nil {
 		return nil, e.err

@@ -56,7 +56,7 @@ func drawSample(t *rapid.T) *sample {
 func (s *sample) encode(t interface{ Errorf(string, ...any) }, goroutines int, ownMemory bool, most int64) ([]byte, *model.Encoding, error) {
 	var encoded []byte
 	var calls sync.Mutex
-	last, ended := int64(-1), false
+	last := int64(-1)
 	room := &Room{}
 	defer room.Free()
 	from := func(at int64, p []byte) ([]byte, error) {
@@ -76,15 +76,23 @@ func (s *sample) encode(t interface{ Errorf(string, ...any) }, goroutines int, o
 		return p, nil
 	}
 	to := func(p []byte) error {
-		if ended || len(p) == 0 {
-			t.Errorf("%d bytes behind the last ones", len(p))
+		if len(p) == 0 || len(p)%BlockBytes != 0 {
+			t.Errorf("%d bytes for the sink", len(p))
 		}
-		ended = len(p)%BlockBytes != 0
 		encoded = append(encoded, p...)
 		return nil
 	}
 	e, err := Encode(s.spans, s.choices, s.part, most, from, to, Options{Goroutines: goroutines, Room: room})
-	return encoded, e, err
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, b := range encoded[e.Bytes():] {
+		if b != 0 {
+			t.Errorf("a byte behind the last container is %d", b)
+			break
+		}
+	}
+	return encoded[:e.Bytes()], e, nil
 }
 
 const boundless = 1 << 40
