@@ -719,8 +719,9 @@ def test_a_tree_is_shown_copied_and_exported(tmp_path: Path) -> None:
     """Regions by their paths everywhere; its structure and its values where the store has them."""
     whole = {"model": {"w": np.arange(3)}, "betas": (0.9, 0.99), "step": 3}
     with velocpy.open(tmp_path / "store", host="16MiB", disk="64MiB") as store:
-        store.history("run").checkpoint(1, whole, meta={"t": 1})
-        store.history("run").checkpoint(2, {"m": dict.fromkeys(range(100))})
+        # They are listed in the order in which they became durable.
+        store.history("run").checkpoint(1, whole, meta={"t": 1}).wait("disk")
+        store.history("run").checkpoint(2, {"m": dict.fromkeys(range(100))}).wait("disk")
         store.history("run").checkpoint(3, u=np.zeros(3))
         store.backup(tmp_path / "copy")
     structure = ["dict", "model", ["dict", "w", "array"], "betas", ["tuple", "value", "value"], "step", "value"]
