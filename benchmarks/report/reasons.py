@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 REASONS = {
-    r"compare: ": (
+    r"compare: (?!.*(lacks|faults))": (
         "A timing is slower than before by more than 3 % and its noise. The tables say how many timings of each "
         "benchmark are slower, and by how much."
     ),

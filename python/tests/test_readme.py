@@ -22,14 +22,15 @@ def test_example_runs(root: Path, run_python: Callable[..., CompletedProcess[str
     assert len(examples) == 7
     done = run_python("".join(examples) + "\nassert store.closed and u[0] != 0")
     assert done.returncode == 0, done.stderr
-    *lines, reopened, names, values, part, differs, read, many, reduced = done.stdout.splitlines()
+    *lines, reopened, names, values, part, differ, where, read, many, reduced = done.stdout.splitlines()
     assert [int(line.split()[0]) for line in lines] == list(reversed(range(24)))
     assert len({line.split()[1] for line in lines}) > 20, "states that differ"
     assert reopened == lines[0].split()[1], "the last state, from the store on disk"
     assert names == "['model.layer.weight', 'optim.state.0.exp_avg']"
     assert values == "[{'lr': 0.1, 'betas': (0.9, 0.999)}] 3"
     assert part == "512 KiB of 2048 were read"
-    assert differs.startswith("checkpoint 12: 2 of 524288 elements differ, within [700, 3:5]")
+    assert differ == "checkpoint 12 of history 'first run' and of history 'second run': 1 of 1 regions differ"
+    assert where.startswith("region 'w': 2 of 524288 elements differ, within [700, 3:5]")
     assert read == "256 KiB of each run were read"
     assert many == "1000 captured, the last of 999"
     encoded, before, after = map(int, re.findall(r"\d+", reduced.replace("of 4", "")))
