@@ -20,13 +20,13 @@ func (c *Cache) ExpectEncoded(r *engine.Record, _ int) int64 {
 	return r.Size
 }
 
-// EncodedFrom is the smallest room of a checkpoint that is encoded. Smaller ones go to the disk together, and each would save less than a block of it.
-const EncodedFrom = 64<<10 + 1
+// MostTogether is the largest room of checkpoints that go to the disk together, by one request. They stay as they are: encoding each would take them apart.
+const MostTogether = 64 << 10
 
 // ShapeOf says how a checkpoint is kept that takes so much room in memory; nil: as it is in all tiers. The lock is held.
 func (c *Cache) ShapeOf(history string, room int64) *engine.Shape {
 	r := c.Reductions[history]
-	if r == nil || c.Disk == nil || room < EncodedFrom || r.Planner.Method() == encoding.Raw {
+	if r == nil || c.Disk == nil || room <= MostTogether || r.Planner.Method() == encoding.Raw {
 		return nil
 	}
 	t := len(c.Tiers) - 1 // the disk is the lowest tier

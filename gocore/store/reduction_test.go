@@ -377,3 +377,26 @@ func TestRoomOnDiskIsPredicted(t *testing.T) {
 		})
 	}
 }
+
+// A restore of a part counts the bytes that it decoded, not those of the checkpoint.
+func TestPartsCountWhatTheyDecode(t *testing.T) {
+	const rows, row = 64, checksum.LeafBytes / 2
+	s := open(t, cached(24<<20, 64<<20, vfs.NewMem(64<<20)))
+	c := reducing(t, s, "codec")
+	m := &matrix{rows: rows, row: row, bytes: smooth(rows*row, 3)}
+	c.mustPutFloats(1, m.bytes, status.TierDisk)
+	c.pushOut(1)
+	s.Lock()
+	before := s.Reductions["h"].Figures.DecodedBytes
+	s.Unlock()
+	w := window{first: 10, step: 1, rows: 1, from: 7, n: 1000}
+	to := make([]byte, w.rows*w.n)
+	if _, err := c.restoreTo(1, operation.RestoreArgs{Into: []model.Region{region(to, 0)}, Parts: []model.Part{m.part(w)}}); err != nil {
+		t.Fatal(err)
+	}
+	s.Lock()
+	defer s.Unlock()
+	if n := s.Reductions["h"].Figures.DecodedBytes - before; n != checksum.LeafBytes {
+		t.Errorf("%d bytes are counted for a part in one leaf", n)
+	}
+}

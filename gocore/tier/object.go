@@ -59,7 +59,7 @@ type Source interface {
 	Bytes() []byte
 	// Read brings the bytes from an offset of the object on into memory. It tells of every part that has arrived, once, as an offset from the first byte
 	// read; several goroutines may tell at once, and the last has told before Read returns. arrived may be nil. Of a tracked tier Read fails with ErrAbsent
-	// once the object is deleted.
+	// once the object is deleted. Several goroutines may read at once.
 	Read(at int64, to []byte, arrived func(at, n int64)) error
 }
 

@@ -80,8 +80,8 @@ func (p *Planner) Next(layout uint64) Plan {
 	return Plan{Way: Encoded, Choices: k.choices}
 }
 
-// Sampled tells what a sample said, of a layout whose plan asked for it, and returns the plan that follows.
-func (p *Planner) Sampled(layout uint64, c []regions.Choice, plain, encoded int64) Plan {
+// Sampled tells what a sample said, of a layout whose plan asked for one.
+func (p *Planner) Sampled(layout uint64, c []regions.Choice, plain, encoded int64) {
 	if len(p.layouts) >= mostLayouts && p.layouts[layout] == nil {
 		clear(p.layouts)
 	}
@@ -91,7 +91,6 @@ func (p *Planner) Sampled(layout uint64, c []regions.Choice, plain, encoded int6
 		p.layouts[layout] = k
 	}
 	k.choices, k.age, k.pays = c, 0, float64(encoded) < leastGain*float64(plain)
-	return p.Next(layout)
 }
 
 // Became tells how many bytes a checkpoint of a layout became that was encoded.

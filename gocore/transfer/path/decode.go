@@ -48,16 +48,12 @@ func (p *Path) decode() error {
 	if to == nil {
 		return status.New(status.Unavailable, "encoded bytes are decoded only to memory that the host can address")
 	}
-	o := p.options()
-	if p.o.Room == nil {
-		defer o.Room.Free()
-	}
 	var read atomic.Int64
 	from := func(at int64, room []byte) error {
 		read.Add(int64(len(room)))
 		return p.source.Read(at, room, func(int64, int64) {})
 	}
-	err := regions.Decode(p.version.Layout.Spans, p.version.Encoding, p.wanted(), from, to, p.arrived, o)
+	err := regions.Decode(p.version.Layout.Spans, p.version.Encoding, p.wanted(), from, to, p.arrived, p.options())
 	if p.x.To < 0 {
 		p.x.Fetched = read.Load()
 	}

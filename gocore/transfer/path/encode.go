@@ -23,7 +23,7 @@ type Planner interface {
 // Staged says what a transfer with a stage did.
 type Staged struct {
 	Way      encoding.Way
-	Plain    int64            // bytes of the regions
+	Plain    int64            // bytes of the regions that moved, before the encoding
 	Took     int64            // ns of the whole transfer
 	Waited   int64            // ns of it that the link waited for the encoder
 	Choices  []regions.Choice // with which the bytes were encoded
@@ -63,7 +63,10 @@ func (p *Path) runStaged() error {
 		}
 	}
 	s := &p.result.Staged
-	s.Plain, s.Took = p.version.Layout.Payload, time.Since(began).Nanoseconds()
+	for _, moved := range p.wanted() {
+		s.Plain += moved.Bytes
+	}
+	s.Took = time.Since(began).Nanoseconds()
 	if s.Encoding != nil || p.decodes() {
 		s.Way = encoding.Encoded
 	}
@@ -130,11 +133,7 @@ func (p *Path) sample(slot []byte) (choices []regions.Choice, plain, encoded int
 
 // options are those of encoders and decoders.
 func (p *Path) options() regions.Options {
-	room := p.o.Room
-	if room == nil {
-		room = &regions.Room{}
-	}
-	return regions.Options{Goroutines: min(mostGoroutines, runtime.GOMAXPROCS(0)), Room: room}
+	return regions.Options{Goroutines: min(mostGoroutines, runtime.GOMAXPROCS(0)), Room: p.o.Room}
 }
 
 // encode writes the containers of all regions.
@@ -155,11 +154,7 @@ func (p *Path) encode() error {
 		writing += time.Since(asked).Nanoseconds()
 		return err
 	}
-	o := p.options()
-	if p.o.Room == nil {
-		defer o.Room.Free()
-	}
-	made, err := regions.Encode(l.Spans, p.plan.Choices, partBytes, p.x.Writes(), from, to, o)
+	made, err := regions.Encode(l.Spans, p.plan.Choices, partBytes, p.x.Writes(), from, to, p.options())
 	if err == nil {
 		s := &p.result.Staged
 		s.Encoding, s.Choices, s.Waited = made, p.plan.Choices, max(0, time.Since(began).Nanoseconds()-writing)

@@ -63,7 +63,7 @@ type Options struct {
 	Read func()
 	// Planner decides whether a transfer with an encoding stage encodes; nil: it does not.
 	Planner Planner
-	// Room is memory for encoders and decoders.
+	// Room is memory for encoders and decoders; a worker of no stage has none.
 	Room *regions.Room
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"velocpy/gocore/base/memory"
+	"velocpy/gocore/cache"
 	"velocpy/gocore/device"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
@@ -15,10 +16,9 @@ import (
 
 // Small checkpoints are flushed and loaded in batches: a disk moves a few hundred KiB in hardly more time than one block.
 const (
-	batchSmall = 64 << 10 // larger checkpoints are moved alone
-	batchBytes = 1 << 20  // of one batch of flushes
-	batchAhead = 4 << 20  // of one batch of loads ahead of any restore; with a quarter of it, loads of 64 KiB took twice as long
-	BatchApart = 7        // a batch ends when it covers more disk ranges than this: they are read one after the other, and complete together
+	batchBytes = 1 << 20 // of one batch of flushes
+	batchAhead = 4 << 20 // of one batch of loads ahead of any restore; with a quarter of it, loads of 64 KiB took twice as long
+	BatchApart = 7       // a batch ends when it covers more disk ranges than this: they are read one after the other, and complete together
 )
 
 // worker is one goroutine that carries out transfers.
@@ -48,7 +48,7 @@ func (s *Workers) batch(c *workerPool, first *engine.Transfer) []*engine.Transfe
 		if first.Kind == engine.Load {
 			at.add(x)
 		}
-		if bytes += onDiskBytes(x); bytes > most-batchSmall || len(at) > apart {
+		if bytes += onDiskBytes(x); bytes > most-cache.MostTogether || len(at) > apart {
 			break
 		}
 		if x = c.another(s.Engine, s.Now(), first.Urgent); x == nil {
@@ -87,7 +87,7 @@ func (r *ranges) add(x *engine.Transfer) {
 
 // canJoin tells whether x can be carried out together with other transfers of the kind of first.
 func canJoin(x, first *engine.Transfer) bool {
-	return x.Kind == first.Kind && (x.Kind == engine.Flush || x.Kind == engine.Load) && x.Rec.Size <= batchSmall && x.Stage == engine.Verbatim
+	return x.Kind == first.Kind && (x.Kind == engine.Flush || x.Kind == engine.Load) && x.Rec.Size <= cache.MostTogether && x.Stage == engine.Verbatim
 }
 
 // onDisk returns the range of a transfer's checkpoint on disk, in whole blocks.

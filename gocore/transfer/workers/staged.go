@@ -35,7 +35,9 @@ func (p *planner) Sampled(c []regions.Choice, plain, encoded int64) encoding.Pla
 	p.s.Lock()
 	defer p.s.Unlock()
 	if r := p.s.reduction(p.x); r != nil {
-		return r.Planner.Sampled(p.x.Rec.Version.Layout.ID, c, plain, encoded)
+		layout := p.x.Rec.Version.Layout.ID
+		r.Planner.Sampled(layout, c, plain, encoded)
+		return r.Planner.Next(layout)
 	}
 	return encoding.Plan{}
 }
