@@ -164,8 +164,8 @@ func (s *Session) rows(q *Request, room int) ([]byte, error) {
 	return s.listing.next()
 }
 
-// rowWriter writes the lines of a listing. Runs of rows, unless they are encoded, differ only in their keys, serials and times. The text of the other columns is therefore
-// formatted once per run.
+// rowWriter writes the lines of a listing. Runs of rows, unless they are encoded, differ only in their keys, serials and times. The text of the other
+// columns is therefore formatted once per run.
 type rowWriter struct {
 	head         string
 	run          catalog.Brief // the latest row

@@ -45,15 +45,7 @@ func (h *History) Describe(k model.Key) (Description, error) {
 
 // catalogued returns the version of a checkpoint that only the catalog has; nil for any other, and for one whose layout nothing else uses.
 func (h *History) catalogued(k model.Key) *checkpoint.Version {
-	s := h.s
-	if s.Disk == nil || h.h.Has(k) {
-		return nil
-	}
-	row, ok := s.Disk.Row(h.h, k)
-	if !ok {
-		return nil
-	}
-	l := s.Layouts.Find(&row.Layout.Layout)
+	row, l := h.row(k)
 	if l == nil {
 		return nil
 	}

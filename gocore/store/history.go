@@ -3,10 +3,12 @@ package store
 import (
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/cache"
+	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/policy/plan"
 	"velocpy/gocore/policy/retention"
+	"velocpy/gocore/tier/disk/catalog"
 )
 
 // History is one of a store's histories. A store has one value for each name.
@@ -74,14 +76,7 @@ func (h *History) Lookup(k model.Key) (Info, error) {
 // lookupRow describes a checkpoint that only the catalog has; ok is false for any other, and for one whose layout nothing else uses.
 func (h *History) lookupRow(key model.Key) (i Info, ok bool) {
 	s := h.s
-	if s.Disk == nil || h.h.Has(key) {
-		return i, false
-	}
-	row, ok := s.Disk.Row(h.h, key)
-	if !ok {
-		return i, false
-	}
-	l := s.Layouts.Find(&row.Layout.Layout)
+	row, l := h.row(key)
 	if l == nil {
 		return i, false
 	}
@@ -89,6 +84,19 @@ func (h *History) lookupRow(key model.Key) (i Info, ok bool) {
 		Layout: l.ID, Slot: l.Slot, Payload: l.Payload, Meta: int64(len(row.Meta)), Time: row.Time,
 		Tiers: 1 << status.TierDisk, Ready: s.Host == nil && len(s.Devices) == 0,
 	}, true
+}
+
+// row returns the row of a checkpoint that only the catalog has, and its layout; no layout for any other, and for one whose layout nothing else uses.
+func (h *History) row(key model.Key) (row catalog.Row, l *checkpoint.Layout) {
+	s := h.s
+	if s.Disk == nil || h.h.Has(key) {
+		return row, nil
+	}
+	row, ok := s.Disk.Row(h.h, key)
+	if !ok {
+		return row, nil
+	}
+	return row, s.Layouts.Find(&row.Layout.Layout)
 }
 
 // Len returns the number of checkpoints.
