@@ -86,6 +86,8 @@ func (s *archived) Keeps(r *Record, t int, off int64) bool {
 	return row.Written == r.Written() && row.Tier == t && row.Offset == off
 }
 
+func (s *archived) Freed(int) (off, bytes int64, ok bool) { return 0, 0, false }
+
 func (s *archived) Removed(*Record, *Record) {}
 
 // write captures a checkpoint whose top tier is the host.

@@ -12,9 +12,11 @@ type Catalog interface {
 	// Find adopts the checkpoint of a key that has no record. It does so if the catalog has one and Removed has not reported its replacement. Otherwise
 	// it returns nil.
 	Find(h *History, k model.Key) *Record
-	// Keeps is called when a record gives back its room at an offset of durable tier t, except when a lower tier has its bytes and the copy is evicted.
-	// It tells whether the catalog still refers to that room.
+	// Keeps is called when a record gives back its room at an offset of durable or referring tier t, except when a lower tier has its bytes and the copy is
+	// evicted. It tells whether the room stays reserved: the catalog still refers to it, or other copies need its bytes.
 	Keeps(r *Record, t int, off int64) bool
+	// Freed returns a reserved room in tier t that nobody needs since the latest call of Keeps, and forgets it. The engine calls it until ok is false.
+	Freed(t int) (off, bytes int64, ok bool)
 	// Removed tells that a version is about to be dropped, consumed (by is nil), or replaced by another one. It is told of all versions, in whatever
 	// tier they are.
 	Removed(r, by *Record)
@@ -22,3 +24,8 @@ type Catalog interface {
 
 // catalogued tells whether a catalog lists the checkpoints in tier t.
 func (e *Engine) catalogued(t int) bool { return e.tiers[t].Durable && e.cfg.Catalog != nil }
+
+// asksKeeper tells whether a room of tier t may be needed when its record gives it back.
+func (e *Engine) asksKeeper(t int) bool {
+	return e.cfg.Catalog != nil && (e.tiers[t].Durable || e.tiers[t].Referring)
+}

@@ -138,6 +138,8 @@ func (c *catalog) Keeps(r *Record, t int, off int64) bool {
 	return !row.given
 }
 
+func (c *catalog) Freed(int) (off, bytes int64, ok bool) { return 0, 0, false }
+
 func (c *catalog) Removed(r, by *Record) {
 	if r.Gone() || by != nil && (by == r || by.Gone() || by.Hist != r.Hist || by.Key != r.Key) {
 		c.w.fatalf("%v was removed by %+v", r.Key, by)

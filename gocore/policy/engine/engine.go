@@ -41,6 +41,9 @@ type TierConfig struct {
 	// Durable: the tier outlives the engine, and Config.Catalog lists the checkpoints in it. Every tier below a durable one is durable too: the copy
 	// in the upper one may be evicted when the lower one has the bytes.
 	Durable bool
+	// Referring: copies in the tier may need the bytes of others there, also of checkpoints that are gone. Config.Catalog tells which room is needed. A durable
+	// tier with a catalog is asked the same.
+	Referring bool
 	// Private: it takes only checkpoints whose top tier it is, as the memory of one of several devices does. Every other tier is shared. The tier
 	// below a tier is the next shared one of the list.
 	Private bool

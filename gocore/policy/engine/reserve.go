@@ -131,13 +131,25 @@ func (tr *tier) cutFrom(rs *reserved, id fragment.ID, off, size int64) fragment.
 	return part
 }
 
-// vacate gives back o's room in tier t, unless the caller's catalog refers to it.
+// vacate gives back o's room in tier t, unless the caller's catalog keeps it reserved, and the rooms that were kept for o alone.
 func (e *Engine) vacate(o *Object, t int) {
-	tr, id := e.tiers[t], o.copies[t]
-	if !e.catalogued(t) || !e.cfg.Catalog.Keeps(o.home, t, tr.table.At(id).Offset) {
+	if !e.asksKeeper(t) {
 		e.free(o, t)
 		return
 	}
+	if e.cfg.Catalog.Keeps(o.home, t, e.row(o, t).Offset) {
+		e.reserveRoom(o, t)
+	} else {
+		e.free(o, t)
+	}
+	for off, n, ok := e.cfg.Catalog.Freed(t); ok; off, n, ok = e.cfg.Catalog.Freed(t) {
+		e.unreserve(t, off, n)
+	}
+}
+
+// reserveRoom takes o's room in tier t from it. The room stays reserved.
+func (e *Engine) reserveRoom(o *Object, t int) {
+	tr, id := e.tiers[t], o.copies[t]
 	f := tr.table.At(id)
 	e.setClass(t, f, fragment.Held)
 	f.Owner, f.State, f.Expected, f.Pins, f.Transfers, f.Verified = nil, lifecycle.Init, fragment.Unexpected, 0, 0, false
@@ -153,6 +165,20 @@ func (e *Engine) vacate(o *Object, t int) {
 // Release gives back the room of a checkpoint in durable tier t that the catalog does not refer to any more. It returns false while a record has the
 // room: then that record gives it back.
 func (e *Engine) Release(now int64, t int, off, size int64) bool {
+	if !e.unreserve(t, off, size) {
+		return false
+	}
+	e.makeProgress(now)
+	return true
+}
+
+// IsReserved tells whether the room at an offset of tier t is reserved: no record has it.
+func (e *Engine) IsReserved(t int, off int64) bool {
+	_, ok := e.tiers[t].reserved.at(e.tiers[t], off)
+	return ok
+}
+
+func (e *Engine) unreserve(t int, off, size int64) bool {
 	tr := e.tiers[t]
 	id, ok := tr.reserved.at(tr, off)
 	if !ok {
@@ -164,7 +190,6 @@ func (e *Engine) Release(now int64, t int, off, size int64) bool {
 	tr.bytes[fragment.Held] -= n
 	tr.bytes[fragment.Gap] += n
 	e.emptied(t, tr.table.Free(id), off, n)
-	e.makeProgress(now)
 	return true
 }
 

@@ -18,6 +18,7 @@ type rows struct {
 func (c *rows) Lookup(*History, model.Key) (size int64, ok bool) { return 0, false }
 func (c *rows) Find(*History, model.Key) *Record                 { return nil }
 func (c *rows) Keeps(r *Record, _ int, _ int64) bool             { return c.keeps != nil && c.keeps(r) }
+func (c *rows) Freed(int) (off, bytes int64, ok bool)            { return 0, 0, false }
 func (c *rows) Removed(r, by *Record) {
 	if c.removed != nil {
 		c.removed(r, by)
