@@ -20,6 +20,8 @@ type Version struct {
 	Pending any   // how the bytes are taken; nil once they have been. A *pending.Capture, of a package that imports this one
 
 	Encoding *model.Encoding // of the copies that are encoded; nil: they have the plain bytes
+	// Difference says where the bytes of the copy on the disk are, if it refers to others; nil: it has all of them.
+	Difference *model.Difference
 
 	Serial uint64      // of this version in the catalog; 0: not yet assigned
 	Redone uint8       // how often its bytes were rewritten because a sync had failed

@@ -26,6 +26,8 @@ func (c catalogued) Find(h *engine.History, key model.Key) *engine.Record {
 
 func (c catalogued) Keeps(r *engine.Record, _ int, off int64) bool { return c.s.Disk.Keeps(r, off) }
 
+func (c catalogued) Freed(int) (off, bytes int64, ok bool) { return c.s.Disk.Freed() }
+
 // Removed tells the rule of a history, and the catalog, that a checkpoint is gone. by is the version that replaces it, or nil.
 func (c catalogued) Removed(r, by *engine.Record) {
 	s := c.s

@@ -66,7 +66,7 @@ func (s *Store) openDisk(cfg *engine.Config) (err error) {
 		return err
 	}
 	s.Tiers = append(s.Tiers, status.TierDisk)
-	cfg.Tiers = append(cfg.Tiers, engine.TierConfig{Name: "disk", Capacity: s.Disk.Space.Capacity(), Grain: disk.Grain, Remote: true, Durable: s.Disk.Durable()})
+	cfg.Tiers = append(cfg.Tiers, engine.TierConfig{Name: "disk", Capacity: s.Disk.Space.Capacity(), Grain: disk.Grain, Remote: true, Durable: s.Disk.Durable(), Referring: true})
 	return nil
 }
 

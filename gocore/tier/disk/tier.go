@@ -67,6 +67,7 @@ type Tier struct {
 	room     room
 	watch    watchdog
 	objects  Objects
+	lineages lineages
 	versions *versions // nil: the tier's files vanish when the store closes
 }
 

@@ -257,9 +257,18 @@ func (d *Tier) AdoptLeaves(r *engine.Record) {
 	}
 }
 
-// Keeps tells whether the disk space that a record releases at an offset must stay reserved, because the catalog references it or may do so.
+// Keeps tells whether the disk space that a record releases at an offset must stay reserved, because the catalog references it or may do so, or because other
+// copies on the disk need its bytes.
 func (d *Tier) Keeps(r *engine.Record, off int64) bool {
-	v := d.versions
+	if d.versions != nil && d.versions.keeps(r, off) {
+		return true
+	}
+	d.lineages.giveUp(r.Version)
+	return d.lineages.keeps(off)
+}
+
+// keeps tells whether the catalog references the disk space of a record at an offset, or may do so.
+func (v *versions) keeps(r *engine.Record, off int64) bool {
 	//mutation:uncertain-room-not-reused
 	if v.uncertain[off] != nil {
 		return true

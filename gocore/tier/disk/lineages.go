@@ -1,0 +1,123 @@
+package disk
+
+import (
+	"velocpy/gocore/checkpoint"
+	"velocpy/gocore/model"
+)
+
+// A difference on the disk needs the objects of earlier checkpoints of its lineage. Their room stays reserved as long as a copy on the disk needs it, also when
+// the checkpoint that wrote an object is gone. All objects that a difference needs are among its sources, so an object without a checkpoint needs no others.
+
+// lineages counts how many copies on the disk need each object of a lineage. The store's lock guards it.
+type lineages struct {
+	objects map[int64]*lineageObject // by offset on the disk
+	freed   []model.Span             // rooms that nobody needs any more, for the engine
+}
+
+// lineageObject is the object that a checkpoint of a lineage has written.
+type lineageObject struct {
+	lineage uint64
+	number  uint32
+	bytes   int64
+	users   int  // copies that refer to it, those that are being written included
+	alone   bool // the checkpoint that wrote it has given up its room
+}
+
+// Hold records that a difference which is to be written needs its sources. If some of these are gone, it holds none, and returns their numbers.
+func (d *Tier) Hold(lineage uint64, sources []model.Source) (gone []uint32) {
+	for i := range sources {
+		if s := &sources[i]; !d.lineages.has(lineage, s.Number, s.Offset) {
+			gone = append(gone, s.Number)
+		}
+	}
+	if len(gone) > 0 {
+		return gone
+	}
+	d.lineages.hold(sources)
+	return nil
+}
+
+// HasObject tells whether the disk still has the object of a checkpoint of a lineage.
+func (d *Tier) HasObject(lineage uint64, s *model.Source) bool {
+	return d.lineages.has(lineage, s.Number, s.Offset)
+}
+
+// LetGo undoes Hold for a difference that was not written after all. The rooms that it alone needed are free.
+func (d *Tier) LetGo(sources []model.Source) {
+	d.lineages.letGo(sources)
+	d.releaseFreed()
+}
+
+// releaseFreed gives the engine the rooms that nobody needs, outside of a call of the engine.
+func (d *Tier) releaseFreed() {
+	for off, n, ok := d.Freed(); ok; off, n, ok = d.Freed() {
+		d.engine().Release(d.o.Now(), d.index, off, n)
+	}
+}
+
+// Wrote records that the object of a difference has been written at an offset, so that later ones may refer to it.
+func (d *Tier) Wrote(off int64, x *model.Difference) { d.lineages.add(off, x, false) }
+
+// Freed returns a room that nobody needs any more, and forgets it.
+func (d *Tier) Freed() (off, bytes int64, ok bool) {
+	l := &d.lineages
+	last := len(l.freed) - 1
+	if last < 0 {
+		return 0, 0, false
+	}
+	s := l.freed[last]
+	l.freed = l.freed[:last]
+	return s.Offset, s.Bytes, true
+}
+
+// giveUp takes the difference from a version whose copy on the disk goes.
+func (l *lineages) giveUp(b *checkpoint.Version) {
+	if b.Difference != nil {
+		l.letGo(b.Difference.Sources)
+		b.Difference = nil
+	}
+}
+
+func (l *lineages) has(lineage uint64, number uint32, off int64) bool {
+	o := l.objects[off]
+	return o != nil && o.lineage == lineage && o.number == number
+}
+
+// add adds an object that a checkpoint has, or, if alone, one whose checkpoint is gone.
+func (l *lineages) add(off int64, x *model.Difference, alone bool) {
+	if l.objects == nil {
+		l.objects = map[int64]*lineageObject{}
+	}
+	l.objects[off] = &lineageObject{lineage: x.Lineage, number: x.Number, bytes: x.Bytes(), alone: alone}
+}
+
+func (l *lineages) hold(sources []model.Source) {
+	for i := range sources {
+		l.objects[sources[i].Offset].users++
+	}
+}
+
+func (l *lineages) letGo(sources []model.Source) {
+	for i := range sources {
+		off := sources[i].Offset
+		o := l.objects[off]
+		if o.users--; o.users == 0 && o.alone {
+			l.freed = append(l.freed, model.Span{Offset: off, Bytes: o.bytes})
+			delete(l.objects, off)
+		}
+	}
+}
+
+// keeps is called when the checkpoint that wrote the object at an offset gives up its room. It tells whether copies still need it.
+func (l *lineages) keeps(off int64) bool {
+	o := l.objects[off]
+	switch {
+	case o == nil:
+		return false
+	case o.users > 0:
+		o.alone = true
+		return true
+	}
+	delete(l.objects, off)
+	return false
+}
