@@ -44,7 +44,7 @@ func TestRegionNames(t *testing.T) {
 			t.Fatalf("%d names of %d regions", len(names), len(d.regions))
 		}
 		for i, x := range d.regions {
-			if d.kind != sequenceKind && names[i] != x.name || seen[names[i]] {
+			if d.sequence != sequenceKind && names[i] != x.name || seen[names[i]] {
 				t.Fatalf("region %d is called %q, and its name is %q", i, names[i], x.name)
 			}
 			seen[names[i]] = true
