@@ -530,11 +530,11 @@ void History::retain(int64_t last, int64_t every, bool named, py::sequence keys,
   if (status < 0) raise(error, where());
 }
 
-void History::reduce(const std::string& method) {
+void History::reduce(const std::string& json) {
   const Core& table = core();
   veloc_error error;
   Nogil nogil;
-  const int32_t status = table.reduce(handle_, method.data(), static_cast<int64_t>(method.size()), &error);
+  const int32_t status = table.reduce(handle_, json.data(), static_cast<int64_t>(json.size()), &error);
   nogil.end();
   if (status < 0) raise(error, where());
 }

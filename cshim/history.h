@@ -47,8 +47,8 @@ class History {
   void clear(const py::object& sources);
   // by: names, from the meta inward, if best is not 0.
   void retain(int64_t last, int64_t every, bool named, py::sequence keys, int64_t best, py::sequence by, bool largest);
-  // method: see veloc_reduce.
-  void reduce(const std::string& method);
+  // json: see veloc_reduce.
+  void reduce(const std::string& json);
   int64_t size() const;
   py::list keys() const;
   // The keys and their number, for an error; no keys if they are too many to list.

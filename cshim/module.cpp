@@ -200,7 +200,7 @@ void bind_history(py::module_& m) {
       .def("clear", &History::clear, py::arg("sources"))
       .def("retain", &History::retain, py::arg("last"), py::arg("every"), py::arg("named"), py::arg("keys"), py::arg("best"), py::arg("by"),
            py::arg("largest"))
-      .def("reduce", &History::reduce, py::arg("method"))
+      .def("reduce", &History::reduce, py::arg("json"))
       .def("size", &History::size)
       .def("keys", &History::keys)
       .def("known", &History::known)

@@ -303,13 +303,17 @@ func veloc_retain(history C.uint64_t, rule *C.veloc_const_retention, failure *C.
 }
 
 //export veloc_reduce
-func veloc_reduce(history C.uint64_t, method *C.veloc_const_char, length C.int64_t, failure *C.veloc_error) C.int32_t {
+func veloc_reduce(history C.uint64_t, json *C.veloc_const_char, length C.int64_t, failure *C.veloc_error) C.int32_t {
 	return withHistory(history, failure, func(h *store.History) error {
-		text, err := bytesAt(method, length)
+		text, err := bytesAt(json, length)
 		if err != nil {
 			return err
 		}
-		return h.Reduce(string(text))
+		r, err := store.ParseReduction(text)
+		if err != nil {
+			return err
+		}
+		return h.Reduce(r)
 	})
 }
 

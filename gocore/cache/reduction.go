@@ -9,12 +9,17 @@ import (
 // Reduction is what the store knows of a history whose checkpoints are encoded on their way to the disk.
 type Reduction struct {
 	Planner *encoding.Planner
+	Lineage *Lineage // nil: every checkpoint stands alone
 	Figures figures.Reduction
 }
 
 // ExpectEncoded predicts how many bytes a checkpoint will have in a tier where it is encoded. The lock is held.
 func (c *Cache) ExpectEncoded(r *engine.Record, _ int) int64 {
-	if known := c.Reductions[r.Hist.Name]; known != nil {
+	known := c.Reductions[r.Hist.Name]
+	if known != nil && known.Lineage != nil {
+		return known.Lineage.room.expect(r.Size)
+	}
+	if known != nil {
 		return known.Planner.Expect(r.Version.Layout.ID, r.Size)
 	}
 	return r.Size
@@ -32,5 +37,8 @@ func (c *Cache) ShapeOf(history string, room int64) *engine.Shape {
 	t := len(c.Tiers) - 1 // the disk is the lowest tier
 	s := &engine.Shape{}
 	s.Forms[t], s.Sizes[t] = engine.Encoded, room
+	if r.Lineage != nil {
+		s.Forms[t] = engine.Difference
+	}
 	return s
 }

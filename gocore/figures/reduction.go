@@ -3,6 +3,8 @@ package figures
 // Reduction adds up what encoding the checkpoints of a history did.
 type Reduction struct {
 	Method       string `json:"method"`
+	Chunk        int    `json:"chunk"`         // bytes; of de-duplication; 0: the method removes no duplicates
+	Digest       string `json:"digest"`        // of de-duplication
 	Encoded      int64  `json:"encoded"`       // checkpoints that were encoded on their way to the disk
 	Plain        int64  `json:"plain"`         // … and that went there as they were
 	EncodedFrom  int64  `json:"encoded_from"`  // bytes of those encoded, before
@@ -13,4 +15,7 @@ type Reduction struct {
 	Decoded      int64  `json:"decoded"`       // loads and restores of encoded checkpoints from the disk
 	DecodedBytes int64  `json:"decoded_bytes"` // bytes of their regions
 	DecodeTime   int64  `json:"decode_ns"`     // of these, the reading included
+	Differences  int64  `json:"differences"`   // of the encoded ones: those that refer to earlier ones
+	FirstBytes   int64  `json:"first_bytes"`   // bytes of de-duplicated checkpoints that no earlier one had, before they were encoded
+	MetaBytes    int64  `json:"meta_bytes"`    // of EncodedTo: metadata of de-duplication
 }

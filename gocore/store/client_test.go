@@ -49,13 +49,13 @@ func open(t testing.TB, c config.Config) *Store {
 // durably makes the disk tiers of all tests outlive their stores, unless a test decides otherwise.
 var durably = flag.Bool("durably", false, "durable disk tiers")
 
-// reduced makes all tests encode the checkpoints of their histories, whose bytes then can be compressed.
-var reduced = flag.Bool("reduced", false, "reduced histories")
+// reduced makes all tests reduce the checkpoints of their histories by a method. Their bytes then can be compressed.
+var reduced = flag.String("reduced", "raw", "method by which histories are reduced")
 
 // countsDiskBytes skips a test that knows how many bytes of a checkpoint the disk has, where they are encoded.
 func countsDiskBytes(t *testing.T) {
 	t.Helper()
-	if *reduced {
+	if *reduced != "raw" {
 		t.Skip("it counts on plain bytes on the disk")
 	}
 }
@@ -153,8 +153,8 @@ func newClient(t testing.TB, s *Store, name string) *client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *reduced && !s.Set.ReadOnly {
-		if err := h.Reduce("codec"); err != nil {
+	if *reduced != "raw" && !s.Set.ReadOnly {
+		if err := h.Reduce(Reduction{Method: *reduced}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -348,7 +348,7 @@ func random(n int, seed uint64) []byte {
 	p := make([]byte, n)
 	r := rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), byte(seed >> 16), byte(seed >> 24)})
 	_, _ = r.Read(p)
-	if *reduced {
+	if *reduced != "raw" {
 		for i := range p {
 			p[i] &= 7 // differences of neighbours have 4 bits
 		}

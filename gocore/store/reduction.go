@@ -1,32 +1,139 @@
 package store
 
 import (
+	"math/rand/v2"
+
 	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/strictjson"
 	"velocpy/gocore/cache"
 	"velocpy/gocore/figures"
+	"velocpy/gocore/model"
 	"velocpy/gocore/policy/encoding"
+	"velocpy/gocore/reduction/difference"
+	"velocpy/gocore/reduction/digest"
+	"velocpy/gocore/reduction/object"
+	"velocpy/gocore/reduction/record"
 )
 
+// Reduction says how the checkpoints of a history are reduced.
+type Reduction struct {
+	Method string `json:"method"`
+	Chunk  int    `json:"chunk"`  // bytes; of de-duplication; 0: defaultChunk
+	Digest string `json:"digest"` // of de-duplication; "": defaultDigest
+}
+
+// method is what a name of a method stands for.
+type method struct {
+	encodes encoding.Method
+	removes difference.Method // 0: no duplicates are removed
+}
+
 // methods are the names of the methods, as callers give them.
-var methods = map[string]encoding.Method{"raw": encoding.Raw, "codec": encoding.Codec, "auto": encoding.Auto}
+var methods = map[string]method{
+	"raw": {encodes: encoding.Raw}, "codec": {encodes: encoding.Codec}, "auto": {encodes: encoding.Auto},
+	"full": {encoding.Codec, difference.Full}, "basic": {encoding.Codec, difference.Basic}, "list": {encoding.Codec, difference.List},
+	"tree": {encoding.Codec, difference.Tree}, "runs": {encoding.Codec, difference.Runs},
+}
+
+var digests = map[string]digest.Kind{"xxh3": digest.XXH3, "murmur3": digest.Murmur3}
+
+const (
+	// defaultChunk keeps the digests of a tree below 4 % of the checkpoint.
+	defaultChunk  = 1024
+	defaultDigest = "xxh3"
+)
+
+// The memory of the record of a lineage's digests is this part of the host tier, within bounds.
+const (
+	recordShare = 20
+	leastRecord = 1 << 20
+	mostRecord  = 256 << 20
+)
+
+// ParseReduction reads what a caller says. Anything that is not understood is an error.
+func ParseReduction(text []byte) (r Reduction, err error) {
+	if err := strictjson.Decode(text, &r); err != nil {
+		return r, status.New(status.Invalid, "the reduction is not understood: %v", err)
+	}
+	return r, r.complete()
+}
+
+// complete fills in what is left open, and refuses what cannot be.
+func (r *Reduction) complete() error {
+	m, ok := methods[r.Method]
+	switch {
+	case !ok:
+		return status.New(status.Invalid, "no method of reduction is called %.40q", r.Method)
+	case m.removes == 0 && (r.Chunk != 0 || r.Digest != ""):
+		return status.New(status.Invalid, "the method %q removes no duplicates: it has neither chunks nor digests", r.Method)
+	case m.removes == 0:
+		return nil
+	}
+	if r.Chunk == 0 {
+		r.Chunk = defaultChunk
+	}
+	if r.Digest == "" {
+		r.Digest = defaultDigest
+	}
+	if !difference.ValidChunk(r.Chunk) {
+		return status.New(status.Invalid, "a chunk has a power of two of bytes, from %d to %d, not %d", difference.MinChunk, difference.MaxChunk, r.Chunk)
+	}
+	if digests[r.Digest] == 0 {
+		return status.New(status.Invalid, "no digest is called %.40q", r.Digest)
+	}
+	return nil
+}
 
 // Reduce sets how the checkpoints of the history are reduced from now on. Those that exist stay as they are.
-func (h *History) Reduce(method string) error {
-	m, ok := methods[method]
-	if !ok {
-		return status.New(status.Invalid, "no method of reduction is called %.40q", method)
+func (h *History) Reduce(r Reduction) error {
+	if err := r.complete(); err != nil {
+		return err
 	}
 	s := h.s
 	if err := s.EnterToWrite(); err != nil {
 		return err
 	}
 	defer s.Leave()
-	if r := s.Reductions[h.h.Name]; r != nil && r.Figures.Method != method {
-		r.Planner, r.Figures.Method = encoding.New(m), method
-	} else if r == nil {
-		s.Reductions[h.h.Name] = &cache.Reduction{Planner: encoding.New(m), Figures: figures.Reduction{Method: method}}
+	known := s.Reductions[h.h.Name]
+	if known == nil {
+		known = &cache.Reduction{}
+		s.Reductions[h.h.Name] = known
 	}
+	if f := &known.Figures; known.Planner != nil && f.Method == r.Method && f.Chunk == r.Chunk && f.Digest == r.Digest {
+		return nil
+	}
+	l, err := s.lineageOf(&r)
+	if err != nil {
+		return err
+	}
+	known.Planner, known.Lineage = encoding.New(methods[r.Method].encodes), l
+	known.Figures.Method, known.Figures.Chunk, known.Figures.Digest = r.Method, r.Chunk, r.Digest
 	return nil
+}
+
+// lineageOf begins a lineage; nil for a method that removes no duplicates.
+func (s *Store) lineageOf(r *Reduction) (*cache.Lineage, error) {
+	m := methods[r.Method]
+	if m.removes == 0 {
+		return nil, nil
+	}
+	id := rand.Uint64()
+	w, err := object.NewWriter(object.Options{
+		Method: m.removes, Chunk: r.Chunk, Kind: digests[r.Digest], Lineage: id, Record: s.recordBytes(),
+	})
+	if err != nil {
+		return nil, status.Wrap(status.Invalid, err, "no lineage can be begun")
+	}
+	return &cache.Lineage{ID: id, Writer: w, Places: map[uint32]model.Source{}}, nil
+}
+
+// recordBytes is the memory of a record of digests.
+func (s *Store) recordBytes() int64 {
+	host := int64(0)
+	if s.Set.Host != nil {
+		host = *s.Set.Host
+	}
+	return max(record.Memory(1), min(max(host/recordShare, leastRecord), mostRecord))
 }
 
 // reductionOf is what the reduction of a history did; nil without one.

@@ -32,7 +32,7 @@ func smooth(n int, seed uint64) []byte {
 func reducing(t *testing.T, s *Store, method string) *client {
 	t.Helper()
 	c := newClient(t, s, "h")
-	if err := c.h.Reduce(method); err != nil {
+	if err := c.h.Reduce(Reduction{Method: method}); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -216,14 +216,14 @@ func TestWhatIsNotReduced(t *testing.T) {
 	if f := c.reducedTo(); f.encoded != 1 || f.plain != 0 {
 		t.Errorf("%+v", f)
 	}
-	if err := c.h.Reduce("raw"); err != nil {
+	if err := c.h.Reduce(Reduction{Method: "raw"}); err != nil {
 		t.Fatal(err)
 	}
 	c.mustPutFloats(3, smooth(1<<20, 1), status.TierDisk)
 	if f := c.reducedTo(); f.encoded != 1 || f.plain != 0 {
 		t.Errorf("%+v", f)
 	}
-	if err := c.h.Reduce("zip"); status.CodeOf(err) != status.Invalid {
+	if err := c.h.Reduce(Reduction{Method: "zip"}); status.CodeOf(err) != status.Invalid {
 		t.Errorf("a method that is not known: %v", err)
 	}
 	for k, n := range map[int64]int{1: 64 << 10, 2: 64<<10 + 4, 3: 1 << 20} {
@@ -368,7 +368,7 @@ func TestRoomOnDiskIsPredicted(t *testing.T) {
 			if err := c.wait(0, status.TierDisk); err != nil {
 				t.Fatal(err)
 			}
-			if f := c.reducedTo(); f.plain != 0 && !*reduced && f.plain != count/7 {
+			if f := c.reducedTo(); f.plain != 0 && *reduced == "raw" && f.plain != count/7 {
 				t.Errorf("%+v", f)
 			}
 			for k := int64(count) - 1; k >= 0; k-- {

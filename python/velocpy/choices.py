@@ -18,6 +18,7 @@ __all__ = [
     "DeviceBudgets",
     "DeviceName",
     "DeviceSizes",
+    "Digest",
     "Flush",
     "FlushRule",
     "Hints",
@@ -73,8 +74,12 @@ Hints = Literal["none", "one", "all"]
 Policy = Literal["score", "lru", "fifo"]
 
 #: How the checkpoints of a history are reduced on their way to the disk: not at all; by the codec, if they become
-#: smaller; or the same, unless it takes longer than writing and reading them as they are.
-Reduction = Literal["raw", "codec", "auto"]
+#: smaller; the same, unless it takes longer than writing and reading them as they are; or by de-duplication, with the
+#: metadata of Tan et al., ICPP'23, section 3.2 ("full", "basic", "list", "tree"), or one entry a run ("runs").
+Reduction = Literal["raw", "codec", "auto", "full", "basic", "list", "tree", "runs"]
+
+#: The hash function of de-duplication: XXH3-128, or MurmurHash3 with 128 bits, for comparison.
+Digest = Literal["xxh3", "murmur3"]
 
 #: Which numbers of a meta are the best: the smallest, as of a loss, or the largest, as of an accuracy.
 BestOrder = Literal["min", "max"]

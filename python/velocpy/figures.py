@@ -129,8 +129,10 @@ class Restores(TypedDict):
 class ReductionStats(TypedDict):
     """What reducing the checkpoints of a history did on their way to the disk and back."""
 
-    #: "raw", "codec" or "auto": see `Store.history`.
+    #: See `Store.history`. The chunk in bytes and the digest are those of de-duplication, 0 and "" otherwise.
     method: str
+    chunk: int
+    digest: str
     #: Checkpoints that were encoded, and those that went down as they were.
     encoded: int
     plain: int
@@ -145,6 +147,11 @@ class ReductionStats(TypedDict):
     decoded: int
     decoded_bytes: int
     decode_ns: int
+    #: Of de-duplication: encoded checkpoints that refer to earlier ones, the bytes that no earlier checkpoint had before
+    #: they were encoded, and the bytes of metadata among ``encoded_to``.
+    differences: int
+    first_bytes: int
+    meta_bytes: int
 
 
 class HistoryStats(TypedDict):

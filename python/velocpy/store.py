@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from . import _core, devices, html, knobs, paths, records
 from .budget import device_budgets, new_disk_budget, new_host_budget
 from .checks import require_choice
-from .choices import DeviceBudgets, Picture, Reduction, Size, TierName
+from .choices import DeviceBudgets, Digest, Picture, Reduction, Size, TierName
 from .errors import (
     TIERS,
     BelatedCorruption,
@@ -113,7 +113,9 @@ class Store:
         if records.wanted():
             records.opened(self, "opened", time.perf_counter() - began)
 
-    def history(self, name: str, *, reduce: Reduction | None = None) -> History:
+    def history(
+        self, name: str, *, reduce: Reduction | None = None, chunk: int | None = None, digest: Digest | None = None
+    ) -> History:
         """The history of this name, made when it is new. Any text is a name.
 
         Parameters
@@ -127,17 +129,31 @@ class Store:
               recommends. What does not become at least 3 % smaller is written as it is.
             - ``"auto"``: as ``"codec"``, but the times of flushes and loads are compared with those of checkpoints that
               are written as they are, and the way that takes longer is tried seldom.
+            - ``"basic"``, ``"list"``, ``"tree"``, ``"runs"``: they are de-duplicated in chunks (Tan et al., ICPP'23): a
+              checkpoint takes the bytes that no earlier one of the history has at the disk, encoded as by ``"codec"``,
+              and metadata. The metadata is a bitmap of the chunks that changed in place, an entry for each new or
+              shifted chunk, for each subtree of these, or for each run of these. ``"full"`` stores every checkpoint
+              whole, for comparison.
             - None: as before.
 
             It holds for this store until it is closed, and is stored nowhere: a store that is opened later restores
             whatever is there. Checkpoints of up to 64 KiB, and those of a store without a disk tier, stay as they are.
-            `stats` tells what it saved (``["histories"][name]["reduction"]``), docs/reduction-format.md how encoded
-            bytes look.
+            `stats` tells what it saved (``["histories"][name]["reduction"]``), docs/reduction-format.md and
+            docs/deduplication-format.md how the bytes look.
+
+            The bytes that a de-duplicated checkpoint shares with others stay on the disk until the last checkpoint
+            that needs them is dropped. Each refers to the objects of at most 64 others: one that would refer to more is
+            stored whole. Without a host tier, a history is encoded only, as by ``"codec"``.
+        chunk
+            Of de-duplication: bytes of a chunk, a power of two from 32 to 4096. None: 1024.
+        digest
+            Of de-duplication: the hash function of the chunks. None: ``"xxh3"``.
 
         Raises
         ------
         InvalidArgument
-            Of a method that there is not.
+            Of a method or digest that there is not, of a chunk that is no such power of two, or of a chunk or digest for a
+            method without de-duplication.
         ReadOnlyStore
             Of a method, if the store is open for reading only.
 
@@ -150,12 +166,23 @@ class Store:
         ...     saved = store.stats()["histories"]["forward"]["reduction"]
         ...     float(run.restore(0)["u"].sum()), saved["encoded_from"], saved["encoded_to"] < 65536
         (0.0, 8388608, True)
+
+        Of each of these checkpoints the disk gets one chunk:
+
+        >>> state = np.random.default_rng(0).random(1 << 17)
+        >>> with velocpy.open(host="64MiB", disk="256MiB") as store:
+        ...     run = store.history("forward", reduce="tree", chunk=512)
+        ...     for step in range(10):
+        ...         state[step] = 0
+        ...         _ = run.checkpoint(step, u=state).wait("disk")
+        ...     saved = store.stats()["histories"]["forward"]["reduction"]
+        ...     saved["encoded_from"] / saved["encoded_to"] > 9
+        True
         """
-        if reduce is not None:
-            require_choice("reduce", reduce, Reduction)
+        told = _reduction(reduce, chunk, digest)
         history = self._named(name)
-        if reduce is not None:
-            history._core.reduce(reduce)
+        if told is not None:
+            history._core.reduce(told)
         return history
 
     def _named(self, name: str) -> History:
@@ -710,6 +737,19 @@ class Store:
 
     def _repr_html_(self) -> str:
         return html.store(self)
+
+
+def _reduction(method: Reduction | None, chunk: int | None, digest: Digest | None) -> str | None:
+    """What the core is told of a reduction; None: nothing."""
+    if method is None:
+        if chunk is not None or digest is not None:
+            raise InvalidArgument("chunk and digest belong to a method of reduction; give reduce=, too.")
+        return None
+    require_choice("reduce", method, Reduction)
+    if digest is not None:
+        require_choice("digest", digest, Digest)
+    size = 0 if chunk is None else require_whole("chunk", chunk, 32)
+    return json.dumps({"method": method, "chunk": size, "digest": digest or ""})
 
 
 def _rate(nbytes: int, nanoseconds: int) -> float | None:

@@ -11,15 +11,20 @@ import (
 	"velocpy/gocore/reduction/regions"
 )
 
-// decodes tells whether the source has the containers of an encoding. A transfer with a decoding stage may also find the plain bytes.
-func (p *Path) decodes() bool { return p.x.Stage == engine.Decoding && p.version.Encoding != nil }
+// decodes tells whether the source has an encoding or a difference. A transfer with a decoding stage may also find the plain bytes.
+func (p *Path) decodes() bool {
+	return p.x.Stage == engine.Decoding && (p.version.Encoding != nil || p.version.Difference != nil)
+}
 
 // stored are the spans of the source that the path reads, or the whole of it where these depend on the encoding.
 func (p *Path) stored() []model.Span {
-	if p.decodes() {
-		return []model.Span{{Bytes: p.version.Encoding.Bytes()}}
+	switch {
+	case !p.decodes():
+		return p.spans
+	case p.version.Difference != nil:
+		return []model.Span{{Bytes: p.version.Difference.Bytes()}}
 	}
-	return p.spans
+	return []model.Span{{Bytes: p.version.Encoding.Bytes()}}
 }
 
 // wanted are the parts of the path's spans that lie in regions which are wanted. One read of a disk covers what lies between them too, but it need not be
@@ -53,7 +58,12 @@ func (p *Path) decode() error {
 		read.Add(int64(len(room)))
 		return p.source.Read(at, room, func(int64, int64) {})
 	}
-	err := regions.Decode(p.version.Layout.Spans, p.version.Encoding, p.wanted(), from, to, p.arrived, p.options())
+	var err error
+	if p.version.Difference != nil {
+		err = p.decodeDifference(from, &read, to)
+	} else {
+		err = regions.Decode(p.version.Layout.Spans, p.version.Encoding, p.wanted(), from, to, p.arrived, p.options())
+	}
 	if p.x.To < 0 {
 		p.x.Fetched = read.Load()
 	}

@@ -18,6 +18,8 @@ type Planner interface {
 	// Next plans the transfer. Sampled takes what a sample says that the plan asks for, and returns the plan that follows.
 	Next() encoding.Plan
 	Sampled(c []regions.Choice, plain, encoded int64) encoding.Plan
+	// Lineage returns the lineage to which the checkpoint is added, which no other transfer uses before Leave; nil if it is not de-duplicated.
+	Lineage() Lineage
 }
 
 // Staged says what a transfer with a stage did.
@@ -27,7 +29,21 @@ type Staged struct {
 	Took     int64            // ns of the whole transfer
 	Waited   int64            // ns of it that the link waited for the encoder
 	Choices  []regions.Choice // with which the bytes were encoded
-	Encoding *model.Encoding  // of the bytes that were written; nil: they are plain
+	Encoding *model.Encoding  // of the bytes that were written; nil: they are plain, or a difference
+
+	Difference *model.Difference // that was written; nil: none
+	First      int64             // bytes of its first occurrences
+}
+
+// Bytes is how many bytes were written instead of the plain ones; 0: the plain ones were.
+func (s *Staged) Bytes() int64 {
+	switch {
+	case s.Difference != nil:
+		return s.Difference.Bytes()
+	case s.Encoding != nil:
+		return s.Encoding.Bytes()
+	}
+	return 0
 }
 
 // partBytes is the length of a container's plain bytes. A restore of a part of a region reads whole containers, and in smaller ones runs of the disk would be
@@ -50,10 +66,10 @@ func (p *Path) runStaged() error {
 		p.plan = p.planned()
 	}
 	predicted := p.x.Stage == engine.Encoding && p.x.Writes() < p.version.Layout.End()
-	if predicted && p.plan.Way == encoding.Plain {
+	if predicted && p.plan.Way == encoding.Plain && p.lineage == nil {
 		return p.end(ErrRoom)
 	}
-	err := p.run()
+	err := p.runDifference()
 	if predicted && errors.Is(err, regions.ErrLarge) {
 		return ErrRoom
 	}
@@ -67,7 +83,7 @@ func (p *Path) runStaged() error {
 		s.Plain += moved.Bytes
 	}
 	s.Took = time.Since(began).Nanoseconds()
-	if s.Encoding != nil || p.decodes() {
+	if s.Encoding != nil || s.Difference != nil || p.decodes() {
 		s.Way = encoding.Encoded
 	}
 	return err
@@ -75,15 +91,26 @@ func (p *Path) runStaged() error {
 
 // planned returns the plan of the transfer, after a sample where it asks for one.
 func (p *Path) planned() encoding.Plan {
-	plan := p.o.Planner.Next()
-	if plan.Way == encoding.Plain || plan.Choices != nil {
-		return plan
+	plan, from := p.o.Planner.Next(), p.source.Bytes()
+	if plan.Way == encoding.Encoded && plan.Choices == nil {
+		if from == nil { // they are read once, so a sample would be in the way
+			return encoding.Plan{Way: encoding.Encoded, Choices: p.anyModes()}
+		}
+		plan = p.o.Planner.Sampled(p.sample(from))
 	}
-	from := p.source.Bytes()
-	if from == nil { // they are read once, so a sample would be in the way
-		return encoding.Plan{Way: encoding.Encoded, Choices: p.anyModes()}
+	if from != nil { // a lineage compares a checkpoint as a whole with those before
+		p.lineage = p.o.Planner.Lineage()
 	}
-	return p.o.Planner.Sampled(p.sample(from))
+	return plan
+}
+
+// plainChoices leaves the bytes of all regions as they are.
+func (p *Path) plainChoices() []regions.Choice {
+	all := p.anyModes()
+	for i := range all {
+		all[i].Modes = 0
+	}
+	return all
 }
 
 // kinds are those of the regions' elements.
@@ -164,7 +191,7 @@ func (p *Path) encode() error {
 
 // reopen prepares the path to move the plain bytes after all.
 func (p *Path) reopen() (err error) {
-	p.plan = encoding.Plan{}
+	p.plan, p.lineage = encoding.Plan{}, nil
 	p.source.close()
 	if p.source, err = p.sourceOf(p.x.From); err != nil {
 		return err

@@ -80,6 +80,7 @@ type Path struct {
 	stages  []stage
 	created tier.Sink     // the object that the sink writes; nil: none
 	plan    encoding.Plan // of a transfer with an encoding stage
+	lineage Lineage       // to which the checkpoint is added; nil: none
 	regions []int32       // those that are wanted
 	result  Result
 
@@ -262,6 +263,8 @@ func (p *Path) end(err error) error {
 
 func (p *Path) move() error {
 	switch {
+	case p.lineage != nil:
+		return p.writeDifference()
 	case p.plan.Way == encoding.Encoded:
 		return p.encode()
 	case p.decodes():

@@ -51,9 +51,9 @@ func (s *Workers) reduction(x *engine.Transfer) *cache.Reduction {
 func (s *Workers) takeStaged(x *engine.Transfer, did *path.Staged) {
 	r := s.reduction(x)
 	if x.Stage == engine.Encoding {
-		x.Rec.Version.Encoding = did.Encoding
-		if did.Encoding != nil {
-			x.Wrote(did.Encoding.Bytes())
+		x.Rec.Version.Encoding, x.Rec.Version.Difference = did.Encoding, did.Difference
+		if n := did.Bytes(); n > 0 {
+			x.Wrote(n)
 			x.Spent(did.Waited)
 		}
 		if r != nil {
@@ -75,18 +75,25 @@ func (s *Workers) takeStaged(x *engine.Transfer, did *path.Staged) {
 func countEncoded(r *cache.Reduction, x *engine.Transfer, did *path.Staged) {
 	f := &r.Figures
 	r.Planner.Flushed(did.Way, did.Plain, did.Took)
-	if did.Encoding == nil {
+	if d := did.Difference; d != nil {
+		f.FirstBytes += did.First
+		f.MetaBytes += d.Meta
+		if len(d.Sources) > 0 {
+			f.Differences++
+		}
+		r.Lineage.Wrote(d.Bytes())
+	} else if did.Encoding == nil {
 		f.Plain++
 		f.PlainBytes += did.Plain
 		return
 	}
 	if x.Kind == engine.Spill { // no sample was taken, so the checkpoint itself stands for one
-		r.Planner.Sampled(x.Rec.Version.Layout.ID, did.Choices, did.Plain, did.Encoding.Bytes())
+		r.Planner.Sampled(x.Rec.Version.Layout.ID, did.Choices, did.Plain, did.Bytes())
 	}
-	r.Planner.Became(x.Rec.Version.Layout.ID, did.Plain, did.Encoding.Bytes())
+	r.Planner.Became(x.Rec.Version.Layout.ID, did.Plain, did.Bytes())
 	f.Encoded++
 	f.EncodedFrom += did.Plain
-	f.EncodedTo += did.Encoding.Bytes()
+	f.EncodedTo += did.Bytes()
 	f.EncodeTime += did.Took
 	f.EncoderTime += did.Waited
 }

@@ -1,0 +1,39 @@
+package cache
+
+import (
+	"sync"
+
+	"velocpy/gocore/model"
+	"velocpy/gocore/reduction/object"
+)
+
+// Lineage is the state of a history that is de-duplicated on its way to the disk. Its checkpoints go there one after the other, since each refers to those
+// before.
+type Lineage struct {
+	ID uint64
+	// Turn is held by the goroutine that writes a checkpoint. It is locked before the cache's lock, and guards Writer and Places.
+	Turn   sync.Mutex
+	Writer *object.Writer
+	Places map[uint32]model.Source // the objects on the disk that the next checkpoint may refer to, by the number of their checkpoint
+	// room predicts what the next object needs. The cache's lock guards it.
+	room roomOfObjects
+}
+
+// roomOfObjects predicts the room of the next object of a lineage from that of the objects before.
+type roomOfObjects struct{ last int64 }
+
+// wrote tells how many bytes an object has.
+func (r *roomOfObjects) wrote(bytes int64) { r.last = max(bytes, 1) }
+
+// expect predicts the room of the next object, of a checkpoint that takes so much in memory. An object that needs more is written again, so the prediction is
+// generous.
+func (r *roomOfObjects) expect(room int64) int64 {
+	const least = 64 << 10
+	if r.last == 0 {
+		return room
+	}
+	return min(room, r.last+r.last/2+least)
+}
+
+// Wrote tells how many bytes the latest object has. The cache's lock is held.
+func (l *Lineage) Wrote(bytes int64) { l.room.wrote(bytes) }

@@ -1,0 +1,129 @@
+package path
+
+import (
+	"errors"
+	"sync"
+
+	"go.uber.org/atomic"
+
+	"velocpy/gocore/base/description"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/encoding"
+	"velocpy/gocore/reduction/dedup"
+	"velocpy/gocore/reduction/object"
+	"velocpy/gocore/reduction/regions"
+	"velocpy/gocore/tier"
+)
+
+// Lineage is the lineage to which one transfer adds its checkpoint. No lock is held.
+type Lineage interface {
+	// Draft de-duplicates the checkpoint, and holds the sources that it returns.
+	Draft(regions []dedup.Region) (*object.Draft, []model.Source, error)
+	// Leave ends the use. x is the difference that has been written, or nil: then the sources are let go.
+	Leave(x *model.Difference)
+}
+
+// runDifference is run. A lineage is left when the object that the transfer writes has been committed, or given up.
+func (p *Path) runDifference() error {
+	if p.lineage == nil {
+		return p.run()
+	}
+	err := errUnfinished
+	defer func() {
+		if err != nil {
+			p.result.Staged.Difference = nil
+		}
+		p.lineage.Leave(p.result.Staged.Difference)
+	}()
+	err = p.run()
+	return err
+}
+
+// errUnfinished is the error of a run that has panicked.
+var errUnfinished = errors.New("the transfer has not ended")
+
+// writeDifference writes the bytes that no earlier object of the lineage has.
+func (p *Path) writeDifference() error {
+	l, slot := p.version.Layout, p.source.Bytes()
+	all := make([]dedup.Region, len(l.Spans))
+	for i, name := range description.Names(&l.Layout) {
+		all[i] = dedup.Region{Name: name, Bytes: slot[l.Spans[i].Offset:l.Spans[i].End()]}
+	}
+	draft, sources, err := p.lineage.Draft(all)
+	if err != nil {
+		return err
+	}
+	choices := p.plan.Choices
+	if p.plan.Way == encoding.Plain {
+		choices = p.plainChoices()
+	}
+	at := int64(0)
+	to := func(b []byte) error {
+		err := p.sink.Write(at, b)
+		at += int64(len(b))
+		return err
+	}
+	s := &p.result.Staged
+	s.First, s.Choices = draft.Stored(), choices
+	s.Difference, err = draft.Write(sources, choices, p.x.Writes(), to, p.options())
+	return err
+}
+
+// decodeDifference brings up the bytes from the objects that have them.
+func (p *Path) decodeDifference(own regions.Source, read *atomic.Int64, to []byte) error {
+	l, d := p.version.Layout, p.version.Difference
+	others := &sourceObjects{p: p, open: make([]tier.Source, len(d.Sources))}
+	from := func(source int, at int64, room []byte) error {
+		if source < 0 {
+			return own(at, room)
+		}
+		read.Add(int64(len(room)))
+		return others.read(source, at, room)
+	}
+	r, err := object.Open(d, description.Names(&l.Layout), l.Spans, from)
+	if err == nil {
+		err = r.Decode(p.wanted(), to, p.arrived, p.options())
+	}
+	if damage := new(object.Damage); errors.As(err, &damage) {
+		return p.damaged(damage)
+	}
+	return err
+}
+
+func (p *Path) damaged(damage *object.Damage) error {
+	err := status.Wrap(status.Corrupt, damage, "the bytes read are not those that were captured").AtTier(p.c.Tiers[p.x.From])
+	if damage.Region >= 0 {
+		return err.AtRegion(damage.Region)
+	}
+	return err
+}
+
+// sourceObjects are the objects of earlier checkpoints in the tier that has the difference. The copy there holds them, and the transfer holds that copy.
+type sourceObjects struct {
+	p    *Path
+	mu   sync.Mutex
+	open []tier.Source // nil: not opened yet
+}
+
+func (o *sourceObjects) read(source int, at int64, room []byte) error {
+	from, err := o.opened(source)
+	if err != nil {
+		return err
+	}
+	return from.Read(at, room, func(int64, int64) {})
+}
+
+func (o *sourceObjects) opened(source int) (tier.Source, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.open[source] == nil {
+		s := &o.p.version.Difference.Sources[source]
+		opened, err := o.p.c.Objects(o.p.x.From).Open(tier.Object{Offset: s.Offset, Bytes: s.Bytes()})
+		if err != nil {
+			return nil, err
+		}
+		o.open[source] = &objectSource{opened, o.p}
+	}
+	return o.open[source], nil
+}

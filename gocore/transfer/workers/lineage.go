@@ -1,0 +1,107 @@
+package workers
+
+import (
+	"errors"
+
+	"velocpy/gocore/cache"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/reduction/dedup"
+	"velocpy/gocore/reduction/object"
+	"velocpy/gocore/transfer/path"
+)
+
+// lineage is the lineage of a history while a transfer has its turn in it.
+type lineage struct {
+	s       *Workers
+	x       *engine.Transfer
+	state   *cache.Lineage
+	draft   *object.Draft
+	sources []model.Source // held for the draft
+}
+
+// Lineage waits for the turn of the transfer in the lineage of its history. The worker waits, too: a disk has work for one encoder alone most of the time.
+func (p *planner) Lineage() path.Lineage {
+	p.s.Lock()
+	r := p.s.reduction(p.x)
+	p.s.Unlock()
+	if r == nil || r.Lineage == nil {
+		return nil
+	}
+	r.Lineage.Turn.Lock()
+	return &lineage{s: p.s, x: p.x, state: r.Lineage}
+}
+
+// Draft implements path.Lineage. A checkpoint whose object was dropped meanwhile is no source: then another draft is made without it.
+func (l *lineage) Draft(regions []dedup.Region) (*object.Draft, []model.Source, error) {
+	w := l.state.Writer
+	w.Forget(l.gone()...)
+	for {
+		draft, err := w.Draft(regions)
+		if err != nil {
+			return nil, nil, err
+		}
+		sources, err := l.find(draft.Sources())
+		if err != nil {
+			w.Forget(draft.Number())
+			return nil, nil, err
+		}
+		l.s.Lock()
+		gone := l.s.Disk.Hold(l.state.ID, sources)
+		l.s.Unlock()
+		if len(gone) == 0 {
+			l.draft, l.sources = draft, sources
+			return draft, sources, nil
+		}
+		w.Forget(append(gone, draft.Number())...)
+	}
+}
+
+// gone returns the numbers of the objects that the disk has no longer, and forgets their places.
+func (l *lineage) gone() (numbers []uint32) {
+	l.s.Lock()
+	defer l.s.Unlock()
+	for _, number := range l.state.Writer.Known() {
+		if s, ok := l.state.Places[number]; !ok || !l.s.Disk.HasObject(l.state.ID, &s) {
+			numbers = append(numbers, number)
+		}
+	}
+	for number, s := range l.state.Places {
+		if !l.s.Disk.HasObject(l.state.ID, &s) {
+			delete(l.state.Places, number)
+		}
+	}
+	return numbers
+}
+
+// errSource cannot happen: a draft refers to objects that Known lists alone.
+var errSource = errors.New("a difference refers to an object that is not known")
+
+func (l *lineage) find(numbers []uint32) ([]model.Source, error) {
+	all := make([]model.Source, len(numbers))
+	for i, number := range numbers {
+		s, ok := l.state.Places[number]
+		if !ok {
+			return nil, errSource
+		}
+		all[i] = s
+	}
+	return all, nil
+}
+
+// Leave implements path.Lineage.
+func (l *lineage) Leave(x *model.Difference) {
+	defer l.state.Turn.Unlock()
+	if l.draft == nil {
+		return
+	}
+	l.s.Lock()
+	defer l.s.Leave()
+	if x == nil {
+		l.state.Writer.Forget(l.draft.Number())
+		l.s.Disk.LetGo(l.sources)
+		return
+	}
+	l.s.Disk.Wrote(l.x.ToOff, x)
+	l.state.Places[x.Number] = model.Source{Number: x.Number, Data: x.Data, Meta: x.Meta, Offset: l.x.ToOff}
+}
