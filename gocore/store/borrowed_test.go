@@ -358,6 +358,7 @@ func TestSourceStaysWhereTheHostIsFull(t *testing.T) {
 			c := newClient(t, s, "h")
 			const size = 1 << 20
 			if name == "with a full disk" {
+				countsDiskBytes(t)
 				for k := range int64(4) {
 					c.mustPut(10+k, random(size, uint64(k)))
 					b.check(c.wait(0, status.TierDisk))

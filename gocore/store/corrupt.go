@@ -1,12 +1,14 @@
 package store
 
 import (
+	"velocpy/gocore/base/description"
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/cache"
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/reduction/codec"
+	"velocpy/gocore/reduction/object"
 	"velocpy/gocore/tier/disk"
 )
 
@@ -46,18 +48,59 @@ func (h *History) Corrupt(k model.Key, tier int, offset int64) error {
 		s.Engine.MarkUnverified(rec, t)
 		return nil
 	}
-	if rec.Version.Encoding != nil {
-		if offset, err = s.encodedAt(rec.Version, f.Offset, offset); err != nil || offset < 0 {
-			return err
-		}
+	at := f.Offset + offset
+	switch {
+	case rec.Version.Difference != nil:
+		at, err = s.differenceAt(rec.Version, f.Offset, offset)
+	case rec.Version.Encoding != nil:
+		at, err = s.encodedAt(rec.Version, f.Offset, offset)
+	}
+	if err != nil || at < 0 {
+		return err
 	}
 	block := make([]byte, disk.Grain)
-	at := f.Offset + offset/disk.Grain*disk.Grain
+	offset, at = at, at/disk.Grain*disk.Grain
 	if err := s.Disk.Space.Read(at, block); err != nil {
 		return s.DiskError(err)
 	}
 	block[offset%disk.Grain] ^= 1
 	return s.DiskError(s.Disk.Space.Write(at, block))
+}
+
+// differenceAt is encodedAt for a checkpoint that may need objects of earlier ones.
+func (s *Store) differenceAt(v *checkpoint.Version, from, offset int64) (at int64, err error) {
+	region := v.Layout.At(offset)
+	if region < 0 || offset >= v.Layout.Spans[region].End() {
+		return -1, nil
+	}
+	begin := func(source int) int64 {
+		if source == object.Own {
+			return from
+		}
+		return v.Difference.Sources[source].Offset
+	}
+	r, err := object.Open(v.Difference, description.Names(&v.Layout.Layout), v.Layout.Spans, func(source int, at int64, p []byte) error {
+		return s.DiskError(s.Disk.Space.Read(begin(source)+at, p))
+	})
+	if err != nil {
+		return -1, err
+	}
+	c := r.Container(region, offset-v.Layout.Spans[region].Offset)
+	at, err = s.payloadAt(begin(c.Source)+c.At.Offset, c.At.Bytes, c.Plain, c.Offset)
+	return at, err
+}
+
+// payloadAt returns the offset on disk of the first byte of the payload that has a plain byte of a container, which lies at an offset on disk.
+func (s *Store) payloadAt(at, encoded, plain, offset int64) (int64, error) {
+	p := make([]byte, encoded)
+	if err := s.DiskError(s.Disk.Space.Read(at, p)); err != nil {
+		return -1, err
+	}
+	c, err := codec.Open(p, int(plain))
+	if err != nil {
+		return -1, err
+	}
+	return at + int64(c.Payload(int(offset/codec.ChunkBytes))), nil
 }
 
 // encodedAt returns the offset of a byte on disk without which a byte of the slot is not what it was, and others are: the first one of its chunk's payload; -1
@@ -68,16 +111,7 @@ func (s *Store) encodedAt(v *checkpoint.Version, from, offset int64) (at int64, 
 		if offset < c.Plain.Offset || offset >= c.Plain.End() {
 			return true
 		}
-		encoded := make([]byte, c.At.Bytes)
-		if err = s.DiskError(s.Disk.Space.Read(from+c.At.Offset, encoded)); err != nil {
-			return false
-		}
-		container, damage := codec.Open(encoded, int(c.Plain.Bytes))
-		if damage != nil {
-			err = damage
-			return false
-		}
-		at = c.At.Offset + int64(container.Payload(int((offset-c.Plain.Offset)/codec.ChunkBytes)))
+		at, err = s.payloadAt(from+c.At.Offset, c.At.Bytes, c.Plain.Bytes, offset-c.Plain.Offset)
 		return false
 	})
 	return at, err

@@ -59,13 +59,16 @@ func (v *versions) sendCommit(at place, f *inFlightCommit) {
 	v.tier.cache.Hold()
 	v.dir.Commit(&durable.Change{History: r.Hist.Name, Off: f.x.ToOff, Tag: f, Put: &catalog.Row{
 		Key: r.Key, Serial: b.Serial, Time: b.Time, Align: r.Align, Sums: b.Sums, Leaves: f.leaves, Meta: b.Meta, Content: contentOf(b), Encoding: b.Encoding,
-		Layout: &catalog.Layout{Layout: b.Layout.Layout},
+		Difference: b.Difference, Layout: &catalog.Layout{Layout: b.Layout.Layout},
 	}})
 }
 
 // contentOf is the form in which a transfer has brought a version to the disk.
 func contentOf(b *checkpoint.Version) catalog.Content {
-	if b.Encoding != nil {
+	switch {
+	case b.Difference != nil:
+		return catalog.Difference
+	case b.Encoding != nil:
 		return catalog.Encoded
 	}
 	return catalog.Raw
@@ -185,7 +188,13 @@ func (v *versions) releaseRow(now int64, row *catalog.Row) {
 	if err != nil {
 		return
 	}
-	v.tier.engine().Release(now, v.tier.index, off, n)
+	if !v.tier.engine().IsReserved(v.tier.index, off) {
+		return // a record has it, and gives it back
+	}
+	if x, err := v.Difference(row); x != nil && err == nil {
+		v.tier.lineages.letGo(x.Sources)
+	}
+	v.tier.releaseRoom(now, off, n)
 }
 
 // dropEnded releases the disk space of the rows that a drop or clear removed from the catalog. It queues a failed change for a retry.
@@ -248,8 +257,9 @@ func (v *versions) releaseOwed() {
 func (v *versions) releaseUncertain() {
 	now := v.tier.o.Now()
 	for _, off := range slices.Sorted(maps.Keys(v.uncertain)) {
-		size := v.uncertain[off].Writes() // all of the room, as the engine gave back no part of it
+		x := v.uncertain[off]
 		delete(v.uncertain, off)
-		v.tier.engine().Release(now, v.tier.index, off, size)
+		v.tier.lineages.giveUp(x.Rec.Version)
+		v.tier.releaseRoom(now, off, x.Writes()) // all of the room, as the engine gave back no part of it
 	}
 }

@@ -3,6 +3,7 @@ package disk
 import (
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/model"
+	"velocpy/gocore/tier/disk/catalog"
 )
 
 // A difference on the disk needs the objects of earlier checkpoints of its lineage. Their room stays reserved as long as a copy on the disk needs it, also when
@@ -55,6 +56,36 @@ func (d *Tier) releaseFreed() {
 	}
 }
 
+// releaseRoom gives back a reserved room on the disk that the catalog does not refer to any more, unless copies need the object in it, and the rooms that nobody
+// needs since.
+func (d *Tier) releaseRoom(now, off, bytes int64) {
+	if !d.lineages.keeps(off) {
+		d.engine().Release(now, d.index, off, bytes)
+	}
+	d.releaseFreed()
+}
+
+// recoverLineages counts what the rows of the catalog need.
+func (v *versions) recoverLineages() {
+	l := &v.tier.lineages
+	v.state.EachDifference(func(row catalog.Row) bool {
+		x, err := v.Difference(&row)
+		off, _, failed := v.Place(&row)
+		if err != nil || failed != nil {
+			return true // cannot happen: opening the store would have failed
+		}
+		l.add(off, x, false)
+		for i := range x.Sources {
+			s := &x.Sources[i]
+			if l.objects[s.Offset] == nil {
+				l.add(s.Offset, &model.Difference{Lineage: x.Lineage, Number: s.Number, Data: s.Data, Meta: s.Meta}, true)
+			}
+		}
+		l.hold(x.Sources)
+		return true
+	})
+}
+
 // Wrote records that the object of a difference has been written at an offset, so that later ones may refer to it.
 func (d *Tier) Wrote(off int64, x *model.Difference) { d.lineages.add(off, x, false) }
 
@@ -83,10 +114,14 @@ func (l *lineages) has(lineage uint64, number uint32, off int64) bool {
 	return o != nil && o.lineage == lineage && o.number == number
 }
 
-// add adds an object that a checkpoint has, or, if alone, one whose checkpoint is gone.
+// add adds an object that a checkpoint has, or, if alone, one whose checkpoint is gone as far as is known.
 func (l *lineages) add(off int64, x *model.Difference, alone bool) {
 	if l.objects == nil {
 		l.objects = map[int64]*lineageObject{}
+	}
+	if o := l.objects[off]; o != nil {
+		o.alone = alone
+		return
 	}
 	l.objects[off] = &lineageObject{lineage: x.Lineage, number: x.Number, bytes: x.Bytes(), alone: alone}
 }

@@ -40,6 +40,7 @@ type directory interface {
 	State() *catalog.State
 	Space() *segment.Space
 	Place(row *catalog.Row) (off, n int64, err error)
+	Difference(row *catalog.Row) (*model.Difference, error)
 	Occupied() iter.Seq2[int64, int64]
 	Close() error
 }
@@ -85,6 +86,7 @@ func (d *Tier) Recover() map[string]*model.Retention {
 		return nil
 	}
 	e.Reserve(d.index, v.Occupied())
+	v.recoverLineages()
 	if v.dir != nil {
 		d.room.fit(d.o.Capacity)
 	}
@@ -218,12 +220,13 @@ func (d *Tier) Find(h *engine.History, key model.Key) *engine.Record {
 	}
 	v := d.versions
 	off, _, err := v.Place(&row)
-	if err != nil {
+	x, failed := v.Difference(&row)
+	if err != nil || failed != nil {
 		return nil // cannot happen: opening the store would have failed
 	}
 	v.notLoaded[h.Name]--
 	b := &checkpoint.Version{
-		Layout: d.o.Layouts.Adopt(&row.Layout.Layout), Meta: row.Meta, Time: row.Time, Encoding: row.Encoding, Serial: row.Serial,
+		Layout: d.o.Layouts.Adopt(&row.Layout.Layout), Meta: row.Meta, Time: row.Time, Encoding: row.Encoding, Difference: x, Serial: row.Serial,
 	}
 	b.Keep(row.Sums)
 	size, align := checkpoint.Room(row.Layout.Slot)
@@ -234,11 +237,15 @@ func (d *Tier) Find(h *engine.History, key model.Key) *engine.Record {
 
 // shapeOf says how a stored version is kept in the tiers; nil: as it is in all of them.
 func (d *Tier) shapeOf(b *checkpoint.Version) *engine.Shape {
-	if b.Encoding == nil {
+	s := &engine.Shape{}
+	switch {
+	case b.Difference != nil:
+		s.Forms[d.index], s.Sizes[d.index] = engine.Difference, b.Difference.Bytes()
+	case b.Encoding != nil:
+		s.Forms[d.index], s.Sizes[d.index] = engine.Encoded, b.Encoding.Bytes()
+	default:
 		return nil
 	}
-	s := &engine.Shape{}
-	s.Forms[d.index], s.Sizes[d.index] = engine.Encoded, b.Encoding.Bytes()
 	return s
 }
 

@@ -81,7 +81,9 @@ func countEncoded(r *cache.Reduction, x *engine.Transfer, did *path.Staged) {
 		if len(d.Sources) > 0 {
 			f.Differences++
 		}
-		r.Lineage.Wrote(d.Bytes())
+		if r.Lineage != nil { // otherwise the history has got another method meanwhile
+			r.Lineage.Wrote(d.Bytes())
+		}
 	} else if did.Encoding == nil {
 		f.Plain++
 		f.PlainBytes += did.Plain
