@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import _core, devices, html, knobs, paths, records
 from .budget import device_budgets, new_disk_budget, new_host_budget
-from .checks import require_choice
+from .checks import require_choice, require_whole
 from .choices import DeviceBudgets, Digest, Picture, Reduction, Size, TierName
 from .errors import (
     TIERS,
