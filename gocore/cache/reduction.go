@@ -16,7 +16,7 @@ type Reduction struct {
 // ExpectEncoded predicts how many bytes a checkpoint will have in a tier where it is encoded. The lock is held.
 func (c *Cache) ExpectEncoded(r *engine.Record, _ int) int64 {
 	known := c.Reductions[r.Hist.Name]
-	if known != nil && known.Lineage != nil {
+	if known != nil && known.Lineage != nil && known.Planner.RemovesSoon() {
 		return known.Lineage.room.expect(r.Size)
 	}
 	if known != nil {

@@ -30,9 +30,9 @@ type method struct {
 
 // methods are the names of the methods, as callers give them.
 var methods = map[string]method{
-	"raw": {encodes: encoding.Raw}, "codec": {encodes: encoding.Codec}, "auto": {encodes: encoding.Auto},
-	"full": {encoding.Codec, difference.Full}, "basic": {encoding.Codec, difference.Basic}, "list": {encoding.Codec, difference.List},
-	"tree": {encoding.Codec, difference.Tree}, "runs": {encoding.Codec, difference.Runs},
+	"raw": {encodes: encoding.Raw}, "codec": {encodes: encoding.Codec}, "auto": {encoding.Auto, difference.Runs},
+	"full": {encoding.Lineage, difference.Full}, "basic": {encoding.Lineage, difference.Basic}, "list": {encoding.Lineage, difference.List},
+	"tree": {encoding.Lineage, difference.Tree}, "runs": {encoding.Lineage, difference.Runs},
 }
 
 var digests = map[string]digest.Kind{"xxh3": digest.XXH3, "murmur3": digest.Murmur3}

@@ -25,12 +25,15 @@ const (
 )
 
 // observe counts a transfer. Small ones say more of the system than of the ways.
-func (c *costs) observe(d direction, w Way, plain, ns int64) {
+func (c *costs) observe(d direction, w Way, plain, ns int64) { c.each[d][w].add(plain, ns) }
+
+// add counts a transfer of so many plain bytes.
+func (a *average) add(plain, ns int64) {
 	const weight, least = 0.3, 64 << 10
 	if plain < least || ns <= 0 {
 		return
 	}
-	a, x := &c.each[d][w], average(ns)/average(plain)
+	x := average(ns) / average(plain)
 	if *a == 0 {
 		*a = x
 		return
@@ -70,9 +73,11 @@ func (c *costs) untried() (w Way, ok bool) {
 	return 0, false
 }
 
+// little is how much more than plain bytes a way may cost that saves room.
+const little = 1.02
+
 // better is the way that costs less in all. Encoding also saves room, so it may cost a little more. Loads count once both ways have been loaded.
 func (c *costs) better() Way {
-	const little = 1.02
 	plain, encoded := c.each[down][Plain], c.each[down][Encoded]
 	if p, e := c.each[up][Plain], c.each[up][Encoded]; p > 0 && e > 0 {
 		plain, encoded = plain+p, encoded+e

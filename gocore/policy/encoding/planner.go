@@ -14,9 +14,10 @@ type Method uint8
 
 // The methods.
 const (
-	Raw   Method = iota // nothing is encoded
-	Codec               // what becomes smaller is encoded
-	Auto                // what becomes smaller is encoded, unless flushes and loads take longer for it
+	Raw     Method = iota // nothing is encoded
+	Codec                 // what becomes smaller is encoded
+	Auto                  // what becomes smaller is encoded or de-duplicated, unless flushes and loads take longer for it
+	Lineage               // all checkpoints are de-duplicated, and what is new is encoded as by Codec
 )
 
 // Way is one of the two ways on which a checkpoint goes down.
@@ -34,6 +35,8 @@ type Planner struct {
 	method  Method
 	layouts map[uint64]*known
 	costs   costs
+	doubles duplicates
+	asItIs  bool // the next checkpoint goes down as it is
 }
 
 // known is what is known of a layout.
@@ -62,9 +65,33 @@ type Plan struct {
 	Choices []regions.Choice // by region; nil, and Way is Encoded: a sample is to be taken first
 }
 
+// Removes tells whether the next checkpoint is de-duplicated, of one that may be. It is asked before Next. Auto lets the first one go as it is: what that costs is
+// what duplicates are compared with, and the first checkpoint has none.
+func (p *Planner) Removes() bool {
+	if p.method == Auto && p.costs.each[down][Plain] == 0 {
+		p.asItIs = true
+		return false
+	}
+	return p.method == Lineage || p.method == Auto && p.doubles.next()
+}
+
+// RemovesSoon predicts what Removes will say.
+func (p *Planner) RemovesSoon() bool {
+	return p.method == Lineage || p.method == Auto && p.doubles.state != resting
+}
+
+// Removed tells what de-duplicating a checkpoint came to: of its plain bytes so many were new, which took so many ns.
+func (p *Planner) Removed(plain, first, ns int64) {
+	if p.method == Auto && plain > 0 {
+		p.doubles.took(plain, ns)
+		p.doubles.removed(float64(first)/float64(plain), p.costs.each[down][Plain])
+	}
+}
+
 // Next plans a checkpoint of a layout, which a number identifies.
 func (p *Planner) Next(layout uint64) Plan {
-	if p.method == Raw {
+	if p.method == Raw || p.asItIs {
+		p.asItIs = false
 		return Plan{}
 	}
 	k := p.layouts[layout]

@@ -15,6 +15,8 @@ import (
 
 // Planner decides for one transfer. No lock is held.
 type Planner interface {
+	// Removes tells whether the checkpoint is to be de-duplicated. It is asked before Next, of checkpoints in memory that the host can address.
+	Removes() bool
 	// Next plans the transfer. Sampled takes what a sample says that the plan asks for, and returns the plan that follows.
 	Next() encoding.Plan
 	Sampled(c []regions.Choice, plain, encoded int64) encoding.Plan
@@ -91,14 +93,16 @@ func (p *Path) runStaged() error {
 
 // planned returns the plan of the transfer, after a sample where it asks for one.
 func (p *Path) planned() encoding.Plan {
-	plan, from := p.o.Planner.Next(), p.source.Bytes()
+	from := p.source.Bytes()
+	removes := from != nil && p.o.Planner.Removes() // a lineage compares a checkpoint as a whole with those before
+	plan := p.o.Planner.Next()
 	if plan.Way == encoding.Encoded && plan.Choices == nil {
 		if from == nil { // they are read once, so a sample would be in the way
 			return encoding.Plan{Way: encoding.Encoded, Choices: p.anyModes()}
 		}
 		plan = p.o.Planner.Sampled(p.sample(from))
 	}
-	if from != nil { // a lineage compares a checkpoint as a whole with those before
+	if removes {
 		p.lineage = p.o.Planner.Lineage()
 	}
 	return plan

@@ -22,6 +22,13 @@ func (w *worker) planner(x *engine.Transfer) path.Planner {
 	return &planner{w.s, x}
 }
 
+func (p *planner) Removes() bool {
+	p.s.Lock()
+	defer p.s.Unlock()
+	r := p.s.reduction(p.x)
+	return r != nil && r.Lineage != nil && p.x.Obj.Form(p.x.To) == engine.Difference && r.Planner.Removes()
+}
+
 func (p *planner) Next() encoding.Plan {
 	p.s.Lock()
 	defer p.s.Unlock()
@@ -73,29 +80,38 @@ func (s *Workers) takeStaged(x *engine.Transfer, did *path.Staged) {
 }
 
 func countEncoded(r *cache.Reduction, x *engine.Transfer, did *path.Staged) {
-	f := &r.Figures
-	r.Planner.Flushed(did.Way, did.Plain, did.Took)
-	if d := did.Difference; d != nil {
-		f.FirstBytes += did.First
-		f.MetaBytes += d.Meta
-		if len(d.Sources) > 0 {
-			f.Differences++
+	f, layout := &r.Figures, x.Rec.Version.Layout.ID
+	switch d := did.Difference; {
+	case d != nil:
+		countDifference(r, did)
+	case did.Encoding != nil:
+		r.Planner.Flushed(did.Way, did.Plain, did.Took)
+		if x.Kind == engine.Spill { // no sample was taken, so the checkpoint itself stands for one
+			r.Planner.Sampled(layout, did.Choices, did.Plain, did.Bytes())
 		}
-		if r.Lineage != nil { // otherwise the history has got another method meanwhile
-			r.Lineage.Wrote(d.Bytes())
-		}
-	} else if did.Encoding == nil {
+		r.Planner.Became(layout, did.Plain, did.Bytes())
+	default:
+		r.Planner.Flushed(did.Way, did.Plain, did.Took)
 		f.Plain++
 		f.PlainBytes += did.Plain
 		return
 	}
-	if x.Kind == engine.Spill { // no sample was taken, so the checkpoint itself stands for one
-		r.Planner.Sampled(x.Rec.Version.Layout.ID, did.Choices, did.Plain, did.Bytes())
-	}
-	r.Planner.Became(x.Rec.Version.Layout.ID, did.Plain, did.Bytes())
 	f.Encoded++
 	f.EncodedFrom += did.Plain
 	f.EncodedTo += did.Bytes()
 	f.EncodeTime += did.Took
 	f.EncoderTime += did.Waited
+}
+
+func countDifference(r *cache.Reduction, did *path.Staged) {
+	f, d := &r.Figures, did.Difference
+	r.Planner.Removed(did.Plain, did.First, did.Took)
+	f.FirstBytes += did.First
+	f.MetaBytes += d.Meta
+	if len(d.Sources) > 0 {
+		f.Differences++
+	}
+	if r.Lineage != nil { // otherwise the history has got another method meanwhile
+		r.Lineage.Wrote(d.Bytes())
+	}
 }
