@@ -40,10 +40,12 @@ type Content uint8
 const (
 	Raw     Content = 0 // the unchanged bytes of the slot
 	Encoded Content = 1 // containers of package codec, which need no reference; see model.Encoding
+	// Difference: an object with the bytes that no earlier checkpoint of a lineage has, which needs objects of earlier ones; see model.Difference.
+	Difference Content = 2
 )
 
 // Readable tells whether this version understands a content.
-func (c Content) Readable() bool { return c <= Encoded }
+func (c Content) Readable() bool { return c <= Difference }
 
 // String is the name of a content in listings.
 func (c Content) String() string {
@@ -52,6 +54,8 @@ func (c Content) String() string {
 		return "raw"
 	case Encoded:
 		return "encoded"
+	case Difference:
+		return "difference"
 	}
 	return "unknown"
 }
@@ -83,18 +87,26 @@ type Row struct {
 	Meta    string   // opaque
 	// Encoding says where in the extents the containers lie; nil unless Content is Encoded.
 	Encoding *model.Encoding
+	// Difference says of which objects the checkpoint consists; nil unless Content is Difference. Extents have its own object. The Offsets of its sources are not
+	// in the catalog: Sources say where these lie, one list of extents for each. Rows may share the room of a source with each other, and with the row whose own
+	// object it is.
+	Difference *model.Difference
+	Sources    [][]Extent
 }
 
 // Readable tells whether this version understands the row's content. Otherwise only History, Key, Serial, Layout and Content are set.
 func (r *Row) Readable() bool { return r.Content.Readable() }
 
-// Bytes is the length of the extents that a readable row needs.
+// Bytes is the length of the extents that a readable row needs, without those of its sources.
 func (r *Row) Bytes() int64 { return int64(extentsBytes(r.Stored())) }
 
-// Stored is the number of bytes in the extents of a readable row: those of the slot, or of the containers.
+// Stored is the number of bytes in the extents of a readable row: those of the slot, of the containers, or of its own object.
 func (r *Row) Stored() int64 {
-	if r.Encoding != nil {
+	switch {
+	case r.Encoding != nil:
 		return r.Encoding.Bytes()
+	case r.Difference != nil:
+		return r.Difference.Bytes()
 	}
 	return r.Layout.Slot
 }
@@ -104,7 +116,7 @@ type HistoryInfo struct {
 	ID        uint32
 	Name      string
 	Rows      int
-	Bytes     int64            // of the extents of all readable rows; capped at the largest int64
+	Bytes     int64            // of the extents of all readable rows, without those of sources; capped at the largest int64
 	Last      uint64           // largest serial of a row; 0: no rows
 	Time      int64            // of that row
 	Retention *model.Retention // nil: none; read-only

@@ -191,7 +191,7 @@ func TestFailingRecords(t *testing.T) {
 
 // A truncated or flipped record is refused and changes nothing, or it is another valid record that a snapshot can repeat.
 func TestTruncatedAndFlipped(t *testing.T) {
-	all := append(samples(t), encodedPut())
+	all := append(samples(t), differencePut(), encodedPut())
 	refused, taken := 0, 0
 	for i, record := range all {
 		try := func(what string, bad []byte) {

@@ -49,7 +49,7 @@ func writeCorpora(records [][]byte) error {
 		dir := filepath.Join("testdata", "fuzz", target)
 		errs = append(errs, os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
-	for i, record := range append(slices.Clip(records), retainingBest(), putWithTime(), encodedPut()) {
+	for i, record := range append(slices.Clip(records), retainingBest(), putWithTime(), encodedPut(), differencePut()) {
 		write("FuzzApply", fmt.Sprintf("record-%d", i), record, false)
 		write("FuzzApply", fmt.Sprintf("cut-%d", i), record[:len(record)*2/3], false)
 		write("FuzzApply", fmt.Sprintf("short-%d", i), shortened(record), true)
@@ -58,6 +58,7 @@ func writeCorpora(records [][]byte) error {
 	write("FuzzRecordRoundTrip", "number", "wave", "", int64(-7), uint64(1), "meta", "u", []byte{10, 0, 200, 255}, uint8(3))
 	write("FuzzRecordRoundTrip", "text", "\xff", "best", int64(0), uint64(9), "", "", []byte{}, uint8(0))
 	write("FuzzRecordRoundTrip", "encoded", "wave", "", int64(-7), uint64(1), "meta", "u", []byte{10, 0, 200, 255}, uint8(15))
+	write("FuzzRecordRoundTrip", "difference", "wave", "", int64(-7), uint64(1), "meta", "u", []byte{10, 0, 200, 255}, uint8(23))
 	write("FuzzRecordRoundTrip", "time", "wave", "", int64(1764057600123456789), uint64(1), "meta", "u", []byte{10}, uint8(7))
 	return errors.Join(errs...)
 }
@@ -159,7 +160,14 @@ func FuzzRecordRoundTrip(f *testing.F) {
 		if known&2 != 0 {
 			row.Leaves = slices.Repeat([]uint64{serial}, int(leaves))
 		}
-		if known&8 != 0 {
+		switch {
+		case known&16 != 0:
+			row.Content, row.Difference = Difference, &model.Difference{Lineage: serial, Number: uint32(len(sizes)), Data: (number & 0xff) * 16, Meta: 1 + number&0xfff}
+			for i, size := range sizes {
+				row.Difference.Sources = append(row.Difference.Sources, model.Source{Number: uint32(i), Data: int64(size) * 4096, Meta: 4096})
+				row.Sources = append(row.Sources, []Extent{{1, int64(i) << 30, Block}, {2, int64(i) << 30, int64(size) * Block}}[:1+min(size, 1)])
+			}
+		case known&8 != 0:
 			row.Content, row.Encoding = Encoded, &model.Encoding{Part: model.PartGrain, Lengths: []uint32{}}
 			for _, s := range row.Layout.Spans {
 				row.Encoding.Lengths = append(row.Encoding.Lengths, slices.Repeat([]uint32{96}, int(model.Containers(s.Bytes, model.PartGrain)))...)

@@ -63,13 +63,16 @@ func TestBytesOfEncodedPut(t *testing.T) {
 	}
 }
 
+// hostile is a record that a State refuses.
+type hostile struct {
+	why    string // expected error text; empty: the record is accepted
+	record []byte
+}
+
 func TestHostileRecords(t *testing.T) {
 	five := model.NumberKey(5)
 	const most = math.MaxUint64
-	for _, c := range []struct {
-		why    string // expected error text; empty: the record is accepted
-		record []byte
-	}{
+	for _, c := range append(hostileDifferences(), []hostile{
 		{"", nil},
 		{"", putOf(11, 0, five, one, uint32(0))},
 		{"", putOf(11, 3, five, one, []uint64{1, 2, 3}, uint32(0))},
@@ -201,7 +204,7 @@ func TestHostileRecords(t *testing.T) {
 		{"too large", encode(kindSerial, body(uint64(most)))},
 		{"too short", encode(kindCommits, make([]byte, 7))},
 		{"left over", encode(kindCommits, make([]byte, 9))},
-	} {
+	}...) {
 		s := defined(t)
 		before := ask(t, s)
 		good := putOf(11, 0, model.TextKey("before"), one, uint32(0))
@@ -257,6 +260,8 @@ func TestBombsTakeNoMemory(t *testing.T) {
 		"regions":    encode(kindLayout, body(uint32(9), uint32(0), uint64(1), uint32(math.MaxUint32), uint32(0))),
 		"containers": encodedOf(11, 0, 4096, uint64(262144), uint32(math.MaxUint32), make([]byte, 1<<16)),
 		"too many":   encodedOf(11, 0, 4096, uint64(262144), uint32(1<<14), make([]byte, 1<<16), uint32(0)),
+		"sources":    differenceOf(0, uint32(math.MaxUint32), make([]byte, 1<<16)),
+		"in extents": differenceOf(0, uint32(1), uint32(0), []uint64{0, 1}, uint32(math.MaxUint32), make([]byte, 1<<16)),
 		"extents":    putOf(11, 0, model.NumberKey(1), uint32(64), uint32(math.MaxUint32), []uint64{1, 0, 303104}),
 		"a row":      nil,
 		"keys":       encode(kindRetention, keys), "histories": crowd,

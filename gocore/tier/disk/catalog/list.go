@@ -8,7 +8,7 @@ type Brief struct {
 	Serial  uint64
 	Layout  *Layout
 	Content Content
-	Stored  int64 // bytes of the extents; 0: the content is unknown
+	Stored  int64 // bytes of the extents, without those of sources; 0: the content is unknown
 	Time    int64 // as in Row
 	Summed  bool  // it has checksums
 	Meta    int   // length of the meta in bytes
@@ -48,6 +48,11 @@ func (s *State) brief(i item) Brief {
 	}
 	b.Stored = int64(p.bytes())
 	b.Summed = p.flags&flagSums != 0
+	if b.Content == Difference {
+		r, _ := p.split(l)
+		b.Meta = len(r.meta)
+		return b
+	}
 	before := 8 + extentBytes*uint64(le32(p.rest[4:]))
 	if b.Summed {
 		before += 8 * uint64(len(l.Spans))

@@ -22,6 +22,10 @@ func TestListingsInPages(t *testing.T) {
 			row.Content, row.Encoding = Encoded, &model.Encoding{Part: checksum.LeafBytes, Lengths: []uint32{96, uint32(serial%9+1) * 4096, 16}}
 			row.Extents[0].Bytes = row.Bytes()
 		}
+		if serial%4 == 1 {
+			row.Content, row.Difference = Difference, &model.Difference{Number: 2, Data: int64(serial) * 16, Meta: 1, Sources: []model.Source{{Number: 1, Meta: 9}}}
+			row.Extents[0].Bytes, row.Sources = row.Bytes(), [][]Extent{{{1, 0, Block}}}
+		}
 		if summed {
 			row.Sums, row.Leaves = []uint64{1, 2}, []uint64{3, 4}
 		}

@@ -68,15 +68,16 @@ func layouts() *rapid.Generator[*Layout] {
 func rowOf(t *rapid.T, l *Layout) *Row {
 	row := &Row{Key: keys.Draw(t, "key"), Layout: l, Align: rapid.Int64Range(0, 1<<32-1).Draw(t, "align"), Meta: rapid.StringN(0, 5, 20).Draw(t, "meta")}
 	row.Time = rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(1, math.MaxInt64)).Draw(t, "time")
-	if rapid.Bool().Draw(t, "encoded") {
+	switch rapid.SampledFrom([]Content{Raw, Encoded, Difference}).Draw(t, "content") {
+	case Encoded:
 		row.Content, row.Encoding = Encoded, encodingOf(t, l)
+	case Difference:
+		row.Content, row.Difference = Difference, differenceFor(t)
+		for i := range row.Difference.Sources {
+			row.Sources = append(row.Sources, extentsOf(t, int64(extentsBytes(row.Difference.Sources[i].Bytes()))))
+		}
 	}
-	need := row.Bytes()
-	for row.Extents = []Extent{}; need > 0; need -= row.Extents[len(row.Extents)-1].Bytes {
-		e := Extent{File: rapid.Uint64Min(1).Draw(t, "file"), Offset: rapid.Int64Range(0, 1<<50).Draw(t, "block") * Block}
-		e.Bytes = rapid.Int64Range(max(1, need/Block/3), need/Block).Draw(t, "blocks") * Block
-		row.Extents = append(row.Extents, e)
-	}
+	row.Extents = extentsOf(t, row.Bytes())
 	leaves := 0
 	for _, s := range l.Spans {
 		leaves += int(leavesOf(s.Bytes))
@@ -89,6 +90,30 @@ func rowOf(t *rapid.T, l *Layout) *Row {
 	}
 	row.Sums, row.Leaves = hashes(len(l.Spans)), hashes(leaves)
 	return row
+}
+
+// extentsOf are extents of so many bytes.
+func extentsOf(t *rapid.T, need int64) []Extent {
+	all := []Extent{}
+	for ; need > 0; need -= all[len(all)-1].Bytes {
+		e := Extent{File: rapid.Uint64Min(1).Draw(t, "file"), Offset: rapid.Int64Range(0, 1<<50).Draw(t, "block") * Block}
+		e.Bytes = rapid.Int64Range(max(1, need/Block/3), need/Block).Draw(t, "blocks") * Block
+		all = append(all, e)
+	}
+	return all
+}
+
+// differenceFor is some difference.
+func differenceFor(t *rapid.T) *model.Difference {
+	data := func() int64 { return rapid.Int64Range(0, 1000).Draw(t, "data") * model.ContainerAlign }
+	meta := func() int64 { return rapid.Int64Range(1, 9000).Draw(t, "metadata") }
+	d := &model.Difference{Lineage: rapid.Uint64().Draw(t, "lineage"), Data: data(), Meta: meta()}
+	for range rapid.IntRange(0, 3).Draw(t, "sources") {
+		d.Number += rapid.Uint32Range(0, 5).Draw(t, "between")
+		d.Sources = append(d.Sources, model.Source{Number: d.Number, Data: data(), Meta: meta()})
+		d.Number++
+	}
+	return d
 }
 
 // encodingOf is some encoding of a layout.
@@ -149,11 +174,17 @@ func (v *world) make() {
 		if rapid.IntRange(0, 9).Draw(t, "bad") == 0 { // a refused item leaves the record valid
 			bad := rowOf(t, layouts().Draw(t, "bad layout"))
 			switch {
+			case bad.Difference != nil && rapid.Bool().Draw(t, "contradicts"):
+				bad.Content = Raw
+			case bad.Difference != nil && rapid.Bool().Draw(t, "odd"):
+				bad.Sources = append(bad.Sources, bad.Extents)
+			case bad.Difference != nil && rapid.Bool().Draw(t, "impossible"):
+				bad.Difference.Data++
 			case bad.Encoding != nil && rapid.Bool().Draw(t, "contradicts"):
 				bad.Content = Raw
 			case bad.Encoding != nil && rapid.Bool().Draw(t, "odd"):
 				bad.Encoding.Lengths = append(bad.Encoding.Lengths, 16)
-			case bad.Encoding == nil && rapid.Bool().Draw(t, "contradicts"):
+			case bad.Encoding == nil && bad.Difference == nil && rapid.Bool().Draw(t, "contradicts"):
 				bad.Content = Encoded
 			default:
 				bad.Extents = nil
@@ -266,7 +297,10 @@ func plain(rows map[model.Key]Row) map[string]string {
 		if row.Encoding != nil {
 			e = fmt.Sprintf("%+v", *row.Encoding)
 		}
-		row.Layout, row.Encoding = nil, nil
+		if row.Difference != nil {
+			e = fmt.Sprintf("%+v", *row.Difference)
+		}
+		row.Layout, row.Encoding, row.Difference = nil, nil, nil
 		m[k.String()] = fmt.Sprintf("%+v %+v %v %s", row, l, []bool{row.Sums == nil, row.Leaves == nil}, e)
 	}
 	return m

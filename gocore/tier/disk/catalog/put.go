@@ -67,6 +67,7 @@ type rest struct {
 	align                                uint32
 	part                                 uint64 // of an encoded put, as are lengths
 	extents, sums, leaves, lengths, meta []byte
+	difference                           difference // of a put with content Difference
 }
 
 // parseRest decodes and validates the part of a readable put after the key and the time.
@@ -75,14 +76,20 @@ func (p *put) parseRest(l *layout) (r rest, err error) {
 		return r, err
 	}
 	need := l.Slot
-	if p.content == Encoded {
+	switch p.content {
+	case Difference:
+		if err := r.difference.check(); err != nil {
+			return r, err
+		}
+		need = int64(r.difference.data + r.difference.meta)
+	case Encoded:
 		e := r.encoding()
 		if err := e.Check(l.filled); err != nil {
 			return r, malformed("%v", err)
 		}
 		need = e.Bytes()
 	}
-	return r, r.check(extentsBytes(need))
+	return r, checkExtents(r.extents, extentsBytes(need))
 }
 
 // split finds the fields in the part of a readable put after the key and the time.
@@ -100,9 +107,12 @@ func (p *put) split(l *layout) (r rest, err error) {
 	if p.flags&flagLeaves != 0 {
 		r.leaves = f.many(l.leaves, 8)
 	}
-	if p.content == Encoded {
+	switch p.content {
+	case Encoded:
 		r.part = f.u64()
 		r.lengths = f.many(uint64(f.u32()), 4)
+	case Difference:
+		r.difference = f.difference()
 	}
 	n := f.u32()
 	if n > MostText {
@@ -121,11 +131,11 @@ func (r *rest) encoding() *model.Encoding {
 	return e
 }
 
-// check returns an error unless the extents are whole blocks of a total length.
-func (r *rest) check(need uint64) error {
+// checkExtents returns an error unless the extents are whole blocks of a total length.
+func checkExtents(extents []byte, need uint64) error {
 	have := uint64(0)
-	for at := 0; at < len(r.extents); at += extentBytes {
-		file, offset, bytes := le64(r.extents[at:]), le64(r.extents[at+8:]), le64(r.extents[at+16:])
+	for at := 0; at < len(extents); at += extentBytes {
+		file, offset, bytes := le64(extents[at:]), le64(extents[at+8:]), le64(extents[at+16:])
 		switch {
 		case file == 0:
 			return malformed("an extent is in file 0")
@@ -149,7 +159,7 @@ func extentsBytes(n int64) uint64 {
 	return max(Block, (uint64(n)+Block-1)/Block*Block)
 }
 
-// extents calls f for the extents of a readable put that was validated, in sequence, until f returns false.
+// extents calls f for the extents of a readable put that was validated, not those of its sources, in sequence, until f returns false.
 func (p *put) extents(f func(e Extent) bool) bool {
 	all := p.rest[8:]
 	for range le32(p.rest[4:]) {
@@ -181,18 +191,18 @@ func decode(i item, l *layout) Row {
 	}
 	r, _ := p.split(l)
 	row.Time, row.Align, row.Meta = p.time, int64(r.align), string(r.meta)
-	row.Extents = make([]Extent, 0, len(r.extents)/extentBytes)
-	for at := 0; at < len(r.extents); at += extentBytes {
-		row.Extents = append(row.Extents, extentAt(r.extents[at:]))
-	}
+	row.Extents = readExtents(r.extents)
 	if p.flags&flagSums != 0 {
 		row.Sums = readNumbers(r.sums)
 	}
 	if p.flags&flagLeaves != 0 {
 		row.Leaves = readNumbers(r.leaves)
 	}
-	if p.content == Encoded {
+	switch p.content {
+	case Encoded:
 		row.Encoding = r.encoding()
+	case Difference:
+		row.Difference, row.Sources = r.difference.decoded(), r.difference.places()
 	}
 	return row
 }
@@ -209,11 +219,14 @@ func appendPut(to []byte, history, layout uint32, r *Row) []byte {
 	if r.Time > 0 {
 		flags |= flagTime
 	}
-	containers := 0
-	if r.Encoding != nil {
-		containers = len(r.Encoding.Lengths)
+	more := 0
+	switch {
+	case r.Encoding != nil:
+		more = 4 * len(r.Encoding.Lengths)
+	case r.Difference != nil:
+		more = 2 * extentBytes * len(r.Sources)
 	}
-	to = slices.Grow(to, 100+len(r.Key.Text)+len(r.Extents)*extentBytes+8*(len(r.Sums)+len(r.Leaves))+4*containers+len(r.Meta))
+	to = slices.Grow(to, 140+len(r.Key.Text)+len(r.Extents)*extentBytes+8*(len(r.Sums)+len(r.Leaves))+more+len(r.Meta))
 	to, start := beginItem(to, kindPut)
 	to = binary.LittleEndian.AppendUint32(to, history)
 	to = binary.LittleEndian.AppendUint32(to, layout)
@@ -223,13 +236,13 @@ func appendPut(to []byte, history, layout uint32, r *Row) []byte {
 		to = appendNumbers(to, r.Time)
 	}
 	to = binary.LittleEndian.AppendUint32(to, uint32(r.Align))
-	to = binary.LittleEndian.AppendUint32(to, uint32(len(r.Extents)))
-	for _, e := range r.Extents {
-		to = appendNumbers(to, e.File, uint64(e.Offset), uint64(e.Bytes))
-	}
+	to = appendExtents(to, r.Extents)
 	to = appendNumbers(appendNumbers(to, r.Sums...), r.Leaves...)
-	if r.Encoding != nil {
+	switch {
+	case r.Encoding != nil:
 		to = appendEncoding(to, r.Encoding)
+	case r.Difference != nil:
+		to = appendDifference(to, r.Difference, r.Sources)
 	}
 	to = binary.LittleEndian.AppendUint32(to, uint32(len(r.Meta)))
 	return endItem(append(to, r.Meta...), start)

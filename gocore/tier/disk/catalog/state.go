@@ -141,7 +141,7 @@ func (s *State) EachKey(history uint32, f func(key model.Key, serial uint64) boo
 }
 
 // EachExtent calls f for the extents of all readable rows, until f returns false. Rows come in the order of their puts, each with all its extents in
-// sequence.
+// sequence. Those of sources are not among them, as several rows may share them: EachDifference has these.
 func (s *State) EachExtent(f func(history uint32, serial uint64, e Extent) bool) {
 	s.rows.each(func(i item) bool {
 		p, _ := parsePut(i)
@@ -175,7 +175,7 @@ func (s *State) counts(h *history, p *put, in bool) {
 	}
 }
 
-// EachIn calls f for the readable rows with an extent in a data file, in the order of their puts, until f returns false.
+// EachIn calls f for the readable rows with an extent of their own in a data file, in the order of their puts, until f returns false.
 func (s *State) EachIn(file uint64, f func(history string, row Row) bool) {
 	s.rows.each(func(i item) bool {
 		p, _ := parsePut(i)

@@ -115,6 +115,9 @@ func (r *Record) Put(history string, row *Row) error {
 	if (row.Content == Encoded) != (row.Encoding != nil) {
 		return malformed("a row of content %d with the encoding %v", row.Content, row.Encoding)
 	}
+	if of := row.Difference; (row.Content == Difference) != (of != nil) || of != nil && len(of.Sources) != len(row.Sources) || of == nil && row.Sources != nil {
+		return malformed("a row of content %d with the difference %v, and %d sources that lie somewhere", row.Content, of, len(row.Sources))
+	}
 	h, err := r.history(history)
 	if err != nil {
 		return err
