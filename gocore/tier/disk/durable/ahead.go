@@ -279,7 +279,7 @@ func (c *contents) lacksBytes(a *ahead) (lacks bool, err error) {
 		}
 		place, ok := c.identity.place(row.Extents)
 		inside := ok && place.from >= file.start && place.end-file.start <= c.identity.segment
-		if left -= checkedBytes(&row); !inside || left < 0 || row.Sums == nil {
+		if left -= checkedBytes(&row); !inside || left < 0 || row.Sums == nil || row.Difference != nil {
 			lacks = true // no writer makes such a frame
 		}
 		//mutation:commit-without-bytes

@@ -98,7 +98,8 @@ func (d *Dir) markUncertain(changes []*Change) {
 	}
 }
 
-// suitsArea tells whether one sync of the area's data file covers all bytes of the changes, and their checksums would reveal missing bytes.
+// suitsArea tells whether one sync of the area's data file covers all bytes of the changes, and their checksums would reveal missing bytes. A difference is
+// never committed there: to verify it, a reader has to decode bytes of any number of other objects, in other data files.
 func (d *Dir) suitsArea(changes []*Change) bool {
 	touched := d.touched(changes)
 	if d.area.file == 0 || d.unclear || len(touched) == 0 { // without data, a batch of the catalog takes one sync too
@@ -107,7 +108,7 @@ func (d *Dir) suitsArea(changes []*Change) bool {
 	bytes := int64(0)
 	for _, c := range changes {
 		if c.Put != nil {
-			if bytes += checkedBytes(c.Put); c.Put.Sums == nil {
+			if bytes += checkedBytes(c.Put); c.Put.Sums == nil || c.Put.Difference != nil {
 				return false
 			}
 		}

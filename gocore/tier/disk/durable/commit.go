@@ -13,16 +13,18 @@ import (
 	"velocpy/gocore/model"
 	"velocpy/gocore/tier/disk/catalog"
 	"velocpy/gocore/tier/disk/journal"
+	"velocpy/gocore/tier/disk/segment"
 )
 
 // Change is one step of the store's state: a checkpoint that was written, or one that is dropped. The caller sets exactly one of Put, Drop, Clear,
 // Retention and Clarify.
 type Change struct {
-	History   string
-	Key       model.Key // Drop
-	Serial    uint64    // Drop, Clear: the newest version that is affected
+	History string
+	Key     model.Key // Drop
+	Serial  uint64    // Drop, Clear: the newest version that is affected
+	// Put is a checkpoint. Dir sets its Extents, and those of its Sources from the Offsets in its Difference: the bytes of sources have been written before.
 	Put       *catalog.Row
-	Off       int64 // Put: offset in the space of its bytes, or containers, which are written in whole blocks
+	Off       int64 // Put: offset in the space of its bytes, containers, or own object, which are written in whole blocks
 	Drop      bool
 	Clear     bool
 	Retention *model.Retention
@@ -156,6 +158,7 @@ func clarifiesFirst(a, b *Change) int {
 // write makes a group durable, and returns the segments whose sync failed.
 func (d *Dir) write(group []*Change) map[int64]error {
 	//mutation:file-of-an-empty-checkpoint
+	d.refuseSources(group)
 	d.createFiles(group)
 	d.enqueue(group)
 	d.encode(group)
@@ -171,6 +174,25 @@ func (d *Dir) write(group []*Change) map[int64]error {
 	}
 	d.confirm(group)
 	return failed
+}
+
+// refuseSources refuses checkpoints of which a source lies where nothing can have been written.
+func (d *Dir) refuseSources(group []*Change) {
+	for _, c := range group {
+		if c.Put == nil || c.Put.Difference == nil || c.Err != nil {
+			continue
+		}
+		if c.Err = c.Put.Difference.Check(); c.Err != nil {
+			continue
+		}
+		capacity := d.data.Capacity()
+		for _, s := range c.Put.Difference.Sources {
+			if n := blocks(s.Bytes()); s.Offset < 0 || s.Offset%segment.Block != 0 || s.Offset > capacity || n > capacity-s.Offset {
+				c.Err = fmt.Errorf("a source of %d bytes at byte %d of the space: %w", s.Bytes(), s.Offset, segment.ErrRange)
+				break
+			}
+		}
+	}
 }
 
 // createFiles creates the data files of checkpoints without bytes, which no write has created: a row refers only to files that are there, with their heads.
@@ -258,18 +280,49 @@ func (d *Dir) Apply(c *Change) {
 
 // sync syncs the data of a group, and returns the segments whose sync failed.
 func (d *Dir) sync(group []*Change) (failed map[int64]error) {
-	failed = d.syncAll(d.unsynced(d.touched(group)))
+	failed = d.syncAll(d.unsynced(d.needed(group)))
 	for _, c := range group {
-		if c.Put == nil {
+		if c.Put == nil || c.Err != nil {
 			continue
 		}
-		first, end := d.data.Segments(c.Off, c.Put.Bytes())
-		for ; first < end && c.Err == nil; first++ {
+		for number := range d.segmentsOf(c) {
 			//mutation:data-sync-error-ignored
-			c.Err = failed[first]
+			if c.Err = failed[number]; c.Err != nil {
+				break
+			}
 		}
 	}
 	return failed
+}
+
+// segmentsOf yields the segments that have the bytes of a put, and those of its sources. The bytes of a source may be unsynced, as the row of the checkpoint
+// that wrote them may come later, or never.
+func (d *Dir) segmentsOf(c *Change) iter.Seq[int64] {
+	return func(yield func(int64) bool) {
+		goes := true
+		each := func(off, n int64) {
+			for first, end := d.data.Segments(off, n); first < end && goes; first++ {
+				goes = yield(first)
+			}
+		}
+		each(c.Off, c.Put.Bytes())
+		if c.Put.Difference != nil {
+			for _, s := range c.Put.Difference.Sources {
+				each(s.Offset, blocks(s.Bytes()))
+			}
+		}
+	}
+}
+
+// needed returns the segments that have bytes of a group, or of its sources.
+func (d *Dir) needed(group []*Change) (all []int64) {
+	for _, c := range group {
+		if c.Put != nil && c.Err == nil {
+			all = slices.AppendSeq(all, d.segmentsOf(c))
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // suspects returns the segments whose sync failed, including earlier ones that have not been reported yet.
@@ -280,7 +333,7 @@ func (d *Dir) suspects(failed map[int64]error) []int64 {
 	return slices.Compact(all)
 }
 
-// touched returns the segments that have bytes of a group.
+// touched returns the segments that have bytes of a group, but for those of its sources.
 func (d *Dir) touched(group []*Change) []int64 {
 	var all []int64
 	for _, c := range group {
@@ -423,7 +476,7 @@ func (d *Dir) encode(group []*Change) {
 func (d *Dir) say(c *Change) error {
 	switch {
 	case c.Put != nil:
-		c.Put.Extents = d.identity.extents(c.Off, c.Put.Bytes())
+		d.identity.locate(c.Put, c.Off)
 		return c.record.Put(c.History, c.Put)
 	case c.Drop:
 		return c.record.Drop(c.History, c.Key, c.Serial)

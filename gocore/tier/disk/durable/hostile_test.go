@@ -253,6 +253,11 @@ func TestHostileStores(t *testing.T) {
 		"two at one place":                 {forged(forgedRow(1, 1, 9, catalog.Extent{File: 1, Bytes: 4096})), []error{ErrDamaged}, false},
 		"containers beyond their file":     {forged(forgedContainer(1, 1<<30, 1<<20, 9, catalog.Extent{File: 9, Bytes: 1 << 20})), []error{ErrDamaged}, false},
 		"a container at another's place":   {forged(forgedContainer(1, 5000, 96, 9, catalog.Extent{File: 1, Bytes: 4096})), []error{ErrDamaged}, false},
+		"a source where another lies":      {forged(forgedDifference(5, catalog.Extent{File: 1, Bytes: 4096})), []error{ErrDamaged}, false},
+		"a source at no place":             {forged(forgedDifference(5, catalog.Extent{File: 1 << 63, Bytes: 4096})), []error{ErrDamaged}, false},
+		"a source beyond its file":         {forged(forgedDifference(5, catalog.Extent{File: 3, Offset: 1 << 40, Bytes: 4096})), []error{ErrDamaged}, false},
+		"a source in its own room":         {forged(forgedDifference(5, catalog.Extent{File: 9, Bytes: 4096})), []error{ErrDamaged}, false},
+		"a source of 2^60 bytes":           {forged(forgedDifference(1<<60, catalog.Extent{File: 5, Bytes: 1<<60 + 4096})), []error{ErrDamaged}, false},
 		"extents apart":                    {forged(forgedRow(1, 8192, 9, catalog.Extent{File: 5, Bytes: 4096}, catalog.Extent{File: 7, Bytes: 4096})), []error{ErrDamaged}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -319,4 +324,14 @@ func othersCatalog(o Options) error {
 		return err
 	}
 	return os.WriteFile(logFile(o), p, 0o600)
+}
+
+// forgedDifference is a record with a difference that was never written, in file 9, whose source has so many bytes.
+func forgedDifference(bytes int64, at catalog.Extent) []byte {
+	l := &catalog.Layout{ID: 77, Layout: model.Layout{Slot: 1, Spans: []model.Span{{Bytes: 1}}, Text: "forged"}}
+	of := model.Source{Number: 1, Data: bytes / 16 * 16, Meta: max(bytes%16, 1)}
+	return forgedOf(&catalog.Row{
+		Key: model.NumberKey(1), Serial: 9, Layout: l, Align: 64, Extents: []catalog.Extent{{File: 9, Bytes: 4096}}, Content: catalog.Difference,
+		Difference: &model.Difference{Lineage: 7, Number: 2, Meta: 1, Sources: []model.Source{of}}, Sources: [][]catalog.Extent{{at}},
+	})
 }

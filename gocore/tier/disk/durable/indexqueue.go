@@ -45,7 +45,7 @@ func (d *Dir) enqueue(group []*Change) {
 			continue
 		}
 		row := *c.Put
-		row.Extents = d.identity.extents(c.Off, c.Put.Bytes())
+		d.identity.locate(&row, c.Off)
 		for _, x := range row.Extents {
 			said := describe(c.History, &row, x.File)
 			said.change = c

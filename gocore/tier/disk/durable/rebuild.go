@@ -20,9 +20,10 @@ type Rebuilt struct {
 	Unproven int  // left out: they have no checksums that could verify their bytes
 }
 
-// candidate is a checkpoint that an index lists, with its range.
+// candidate is a checkpoint that an index lists, with its range and its rooms.
 type candidate struct {
 	run
+	rooms   []claim
 	history string
 	row     catalog.Row
 }
@@ -34,7 +35,7 @@ type lying struct {
 }
 
 // rebuild adds to the state the checkpoints that the data files' indexes list and it lacks, the newest version of each key first. A candidate counts if no
-// newer checkpoint overlaps it and its bytes match its checksums. One without checksums counts only if unproven is set.
+// newer checkpoint contradicts it about a room and its bytes match its checksums; those of a difference need all its sources. One without checksums counts only if unproven is set.
 //
 // A dropped checkpoint comes back if its bytes are still there; retentions do not come back. The content of all indexes is in memory for a moment.
 func (c *contents) rebuild(unproven bool) (got Rebuilt, err error) {
@@ -60,9 +61,7 @@ func (c *contents) rebuild(unproven bool) (got Rebuilt, err error) {
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
 	b := rebuilding{Check: check, window: w, unproven: unproven, keys: map[keyOf]bool{}}
-	for _, r := range c.runs {
-		b.places.add(r)
-	}
+	c.eachClaim(b.rooms.add)
 	if len(all) == 0 {
 		return got, nil
 	}
@@ -97,7 +96,9 @@ func (c *contents) candidates(data *segment.Space) (all []candidate, gone map[ly
 	})
 	all = slices.CompactFunc(all, func(a, b candidate) bool { return a.row.Serial == b.row.Serial && a.from == b.from })
 	for _, x := range all {
-		data.Grow(x.end)
+		for _, r := range x.rooms {
+			data.Grow(r.end)
+		}
 	}
 	return all, gone, nil
 }
@@ -121,19 +122,19 @@ func (c *contents) dropGone(gone map[lying]bool) error {
 	return err
 }
 
-// candidatesIn returns the candidates in the index of one data file. A range is reused only after the checkpoint in it was dropped or replaced. So entries
-// that a later entry overlaps go into gone.
+// candidatesIn returns the candidates in the index of one data file. A range is reused only after the checkpoint in it was dropped or replaced, and after all
+// that have it for a source. So entries that contradict a later entry about a room go into gone.
 func (c *contents) candidatesIn(data *segment.Space, number uint64, gone map[lying]bool) ([]candidate, error) {
 	var said []candidate
 	err := c.indexed(data, number, func(s *catalog.State) {
 		s.EachIn(number, func(history string, row catalog.Row) bool {
-			if r, ok := c.identity.place(row.Extents); ok {
-				said = append(said, candidate{r, history, row})
+			if rooms, ok := c.identity.claims(&row); ok {
+				said = append(said, candidate{rooms[0].run, rooms, history, row})
 			}
 			return true
 		})
 	})
-	var places places
+	var rooms rooms
 	var left []candidate
 	seen := map[lying]bool{}
 	for _, x := range slices.Backward(said) {
@@ -141,11 +142,11 @@ func (c *contents) candidatesIn(data *segment.Space, number uint64, gone map[lyi
 		switch {
 		case seen[here]:
 		//mutation:overwritten-rows-return
-		case places.covers(x.run):
+		case !rooms.admits(x.rooms):
 			gone[here] = true
 		default:
 			seen[here] = true
-			places.add(x.run)
+			rooms.add(x.rooms)
 			left = append(left, x)
 		}
 	}
@@ -173,8 +174,8 @@ func (c *contents) candidatesAhead(number uint64, said []candidate) (late []cand
 			continue
 		}
 		s.EachIn(number, func(history string, row catalog.Row) bool {
-			if r, ok := c.identity.place(row.Extents); ok && !known[lying{row.Serial, r.from}] {
-				late = append(late, candidate{r, history, row})
+			if rooms, ok := c.identity.claims(&row); ok && !known[lying{row.Serial, rooms[0].from}] {
+				late = append(late, candidate{rooms[0].run, rooms, history, row})
 			}
 			return true
 		})
@@ -187,7 +188,7 @@ type rebuilding struct {
 	*Check
 	*window
 	unproven bool
-	places   places         // ranges of committed and selected checkpoints
+	rooms    rooms          // of committed and selected checkpoints
 	keys     map[keyOf]bool // selected keys
 	taken    []candidate
 	latest   uint64 // serial of the candidate that was selected last
@@ -201,7 +202,7 @@ func (b *rebuilding) consider(x candidate) {
 	switch {
 	case b.keys[key] || b.known(x.history, x.row.Key, x.row.Serial):
 		return
-	case b.places.covers(x.run):
+	case !b.rooms.admits(x.rooms):
 		b.got.Changed++
 		return
 	case x.row.Sums == nil && !b.unproven:
@@ -219,7 +220,7 @@ func (b *rebuilding) consider(x candidate) {
 		b.latest = serial
 	}
 	b.keys[key] = true
-	b.places.add(x.run)
+	b.rooms.add(x.rooms)
 	b.taken = append(b.taken, x)
 	b.got.Found++
 }
@@ -237,7 +238,7 @@ func (b *rebuilding) known(history string, key model.Key, serial uint64) bool {
 // right tells whether the bytes of a candidate exist and match its checksums.
 func (b *rebuilding) right(x candidate) bool {
 	described := describing(&b.v.o)
-	if described.wrong(&x.row) != nil {
+	if described.wrong(&x.row) != nil || x.row.Difference != nil {
 		return false
 	}
 	for cut := (cutter{row: &x.row, lies: x.run, ends: x.end, read: true}); ; {

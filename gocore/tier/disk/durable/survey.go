@@ -27,6 +27,17 @@ func (i *identity) extents(off, n int64) []catalog.Extent {
 	return all
 }
 
+// locate sets the extents of a row whose bytes lie at an offset of the space, and those of its sources.
+func (i *identity) locate(row *catalog.Row, off int64) {
+	row.Extents, row.Sources = i.extents(off, row.Bytes()), nil
+	if row.Difference == nil {
+		return
+	}
+	for _, s := range row.Difference.Sources {
+		row.Sources = append(row.Sources, i.extents(s.Offset, blocks(s.Bytes())))
+	}
+}
+
 // place returns the range of the space that extents make up; false when they are not contiguous, or outside of all possible files.
 func (i *identity) place(extents []catalog.Extent) (run, bool) {
 	var r run
@@ -46,11 +57,26 @@ func (i *identity) place(extents []catalog.Extent) (run, bool) {
 	return r, len(extents) > 0
 }
 
-// survey returns the ranges that the catalog refers to, ascending and merged.
+// survey returns the ranges that the catalog refers to, those of sources included, ascending and merged.
 func (c *contents) survey() ([]run, error) {
-	var runs []run
-	var bad error
-	sorted := true
+	runs, sorted, err := c.ownRuns()
+	if err != nil {
+		return nil, err
+	}
+	shared, err := c.shared()
+	if err != nil {
+		return nil, err
+	}
+	runs = append(runs, shared...)
+	if !sorted || len(shared) > 0 {
+		slices.SortFunc(runs, func(a, b run) int { return cmp.Compare(a.from, b.from) })
+	}
+	return merged(runs)
+}
+
+// ownRuns returns the ranges of the rows' own bytes. Adjacent ones that come one after the other are merged.
+func (c *contents) ownRuns() (runs []run, sorted bool, bad error) {
+	sorted = true
 	before := uint64(math.MaxUint64) // serial of the previous extent's row; no row has this initial value
 	c.state.EachExtent(func(history uint32, serial uint64, x catalog.Extent) bool {
 		r, ok := c.identity.place([]catalog.Extent{x})
@@ -70,12 +96,11 @@ func (c *contents) survey() ([]run, error) {
 		runs = append(runs, r)
 		return true
 	})
-	if bad != nil {
-		return nil, bad
-	}
-	if !sorted {
-		slices.SortFunc(runs, func(a, b run) int { return cmp.Compare(a.from, b.from) })
-	}
+	return runs, sorted, bad
+}
+
+// merged merges adjacent ranges, which ascend. It fails with ErrDamaged if two overlap.
+func merged(runs []run) ([]run, error) {
 	merged := runs[:0]
 	for _, r := range runs {
 		switch n := len(merged); {
@@ -90,16 +115,20 @@ func (c *contents) survey() ([]run, error) {
 	return merged, nil
 }
 
-// placed is a row of the catalog with its range.
+// placed is a row of the catalog with its rooms.
 type placed struct {
-	run
+	rooms   []claim
 	history string
 	key     model.Key
 	serial  uint64
 }
 
-// untangle drops rows that cannot be right: those at impossible locations, and of two overlapping ones the older. The missing part of the catalog had
-// recorded that it was dropped or replaced, and its bytes have been overwritten.
+// untangle drops rows that cannot be right: those at impossible locations, and of two that contradict each other about a room the older. The missing part of
+// the catalog had recorded that it was dropped or replaced, and its bytes have been overwritten.
+//
+// That also holds where the room of a source is concerned: when the newer row was put, all its rooms had their bytes, and the older row, whose bytes are not
+// those, was gone. So a row whose source lies partly under a newer row is lost, and one whose source lies partly under an older row makes that one lost. A row
+// keeps the rooms of its sources as its own: where it is lost, they are free, unless another row needs them.
 func (c *contents) untangle() error {
 	var all []placed
 	drop := catalog.NewWriter(c.state).Record()
@@ -113,7 +142,7 @@ func (c *contents) untangle() error {
 			p := placed{history: info.Name, key: row.Key, serial: row.Serial}
 			ok := true
 			if row.Readable() {
-				if p.run, ok = c.identity.place(row.Extents); ok {
+				if p.rooms, ok = c.identity.claims(&row); ok {
 					all = append(all, p)
 				}
 			}
@@ -124,12 +153,12 @@ func (c *contents) untangle() error {
 		})
 	}
 	slices.SortFunc(all, func(a, b placed) int { return cmp.Compare(b.serial, a.serial) })
-	var kept places // ranges of the rows that stay
+	var kept rooms // of the rows that stay
 	for _, p := range all {
-		if kept.covers(p.run) {
+		if !kept.admits(p.rooms) {
 			lose(p, "where a newer one does")
 		} else {
-			kept.add(p.run)
+			kept.add(p.rooms)
 		}
 	}
 	if failed != nil {
