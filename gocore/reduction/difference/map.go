@@ -162,11 +162,17 @@ func (r Run) cut(from, to uint64) (Run, uint64) {
 
 // References returns the other checkpoints whose first occurrences the map names, ascending. These must be kept as long as the checkpoint.
 func (m *Map) References() []uint32 {
+	return slices.DeleteFunc(m.Named(), func(c uint32) bool { return c == m.Checkpoint })
+}
+
+// Named returns all checkpoints whose first occurrences the map names, ascending.
+func (m *Map) Named() []uint32 {
 	seen := map[uint32]bool{}
+	last := uint32(Void)
 	for i := range m.Regions {
 		for _, r := range m.Regions[i].Runs {
-			if r.Checkpoint != m.Checkpoint && r.Checkpoint != Void {
-				seen[r.Checkpoint] = true
+			if r.Checkpoint != last && r.Checkpoint != Void {
+				seen[r.Checkpoint], last = true, r.Checkpoint
 			}
 		}
 	}

@@ -7,7 +7,9 @@
 package record
 
 import (
+	"maps"
 	"math/bits"
+	"slices"
 	"unsafe"
 
 	"velocpy/gocore/reduction/digest"
@@ -174,6 +176,9 @@ func (r *Record) Forget(checkpoint uint32) {
 		r.sweep(func(c uint32) bool { return c == checkpoint })
 	}
 }
+
+// Checkpoints returns the checkpoints that may have entries, in ascending order.
+func (r *Record) Checkpoints() []uint32 { return slices.Sorted(maps.Keys(r.held)) }
 
 // Expire removes the entries of checkpoints below oldest. If there are any, it reads the whole table.
 func (r *Record) Expire(oldest uint32) {
