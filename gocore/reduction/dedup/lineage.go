@@ -67,10 +67,8 @@ func (l *Lineage) Recorded() (entries, capacity int) { return l.record.Len(), l.
 // Forget makes the lineage use no first occurrences of checkpoints any more: a store calls it before it removes the objects that hold them. Bytes of the
 // last checkpoint that lie there will be stored anew.
 func (l *Lineage) Forget(checkpoints ...uint32) {
-	for _, c := range checkpoints {
-		l.record.Forget(c)
-		l.located = l.located.Without(c)
-	}
+	l.record.Forget(checkpoints...)
+	l.located = l.located.Without(checkpoints...)
 }
 
 // Known returns the checkpoints, in ascending order, whose first occurrences the next difference may refer to.

@@ -184,16 +184,20 @@ func (m *Map) Named() []uint32 {
 	return list
 }
 
-// Without returns the map with the runs of a checkpoint made void: the object with its first occurrences is about to go.
-func (m *Map) Without(checkpoint uint32) *Map {
+// Without returns the map with the runs of checkpoints made void: the objects with their first occurrences are about to go.
+func (m *Map) Without(checkpoints ...uint32) *Map {
 	if m == nil {
 		return nil
 	}
 	without := &Map{Checkpoint: m.Checkpoint, Regions: slices.Clone(m.Regions), index: m.index}
+	gone := make(map[uint32]bool, len(checkpoints))
+	for _, c := range checkpoints {
+		gone[c] = true
+	}
 	for i := range without.Regions {
 		without.Regions[i].Runs = slices.Clone(without.Regions[i].Runs)
 		for j := range without.Regions[i].Runs {
-			if r := &without.Regions[i].Runs[j]; r.Checkpoint == checkpoint {
+			if r := &without.Regions[i].Runs[j]; gone[r.Checkpoint] {
 				*r = Run{At: r.At, Checkpoint: Void}
 			}
 		}

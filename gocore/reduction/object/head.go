@@ -6,6 +6,7 @@ import (
 
 	"github.com/zeebo/xxh3"
 
+	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/model"
 	"velocpy/gocore/reduction/difference"
 )
@@ -96,7 +97,7 @@ func parseHeader(p []byte, meta int64) (*head, error) {
 		table: int64(le.Uint64(p[atTable:])), body: int64(le.Uint64(p[atBody:])), bodySum: le.Uint64(p[atBodySum:]),
 	}
 	if h.table < 0 || h.table > meta || h.body < 0 || h.body > meta || headerBytes+h.table+h.body != meta {
-		return nil, fmt.Errorf("%w: %d and %d bytes in metadata of %d", ErrFormat, h.table, h.body, meta)
+		return nil, fmt.Errorf("%w: the parts of the metadata do not have its length of %s", ErrFormat, quantity.Exact(meta))
 	}
 	if h.form != formDifference && h.form != formMap || p[25] != 0 || p[26] != 0 || p[27] != 0 {
 		return nil, fmt.Errorf("%w: unknown form %d", ErrFormat, h.form)
@@ -143,7 +144,7 @@ func (h *head) parseTable(p []byte, data int64) error {
 		return fmt.Errorf("%w: %w", ErrFormat, err)
 	}
 	if n := h.encoding.Bytes(); n != data {
-		return fmt.Errorf("%w: the containers have %d bytes, not %d", ErrOther, n, data)
+		return fmt.Errorf("%w: the containers have %s, not %s", ErrOther, quantity.Exact(n), quantity.Exact(data))
 	}
 	return nil
 }

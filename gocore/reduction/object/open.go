@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/model"
 	"velocpy/gocore/reduction/difference"
 )
@@ -179,7 +180,7 @@ func (r *Reader) checkRegions(names []string) error {
 	}
 	for i := range r.locations.Regions {
 		if l := &r.locations.Regions[i]; l.Name != names[i] || l.Size != uint64(r.spans[i].Bytes) {
-			return fmt.Errorf("%w: region %d is %q of %d bytes, not %q of %d", ErrOther, i, l.Name, l.Size, names[i], r.spans[i].Bytes)
+			return fmt.Errorf("%w: region %d is %q of %s, not %q of %s", ErrOther, i, l.Name, quantity.Exact(int64(l.Size)), names[i], quantity.Exact(r.spans[i].Bytes))
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/model"
 	"velocpy/gocore/reduction/codec"
 )
@@ -26,7 +27,7 @@ type opened struct {
 // one goroutine may call it at a time. It returns the errors of Decode.
 func (r *Reader) Read(region int, from int64, p []byte) error {
 	if region < 0 || region >= len(r.spans) || from < 0 || int64(len(p)) > r.spans[region].Bytes-from {
-		return fmt.Errorf("%w: %d bytes from %d on of region %d", ErrWanted, len(p), from, region)
+		return fmt.Errorf("%w: %s from %d on of region %d", ErrWanted, quantity.Exact(int64(len(p))), from, region)
 	}
 	pieces := r.addPieces(nil, region, from, int64(len(p)), -from)
 	sortPieces(pieces)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/model"
 	"velocpy/gocore/reduction/dedup"
 	"velocpy/gocore/reduction/difference"
@@ -129,7 +130,7 @@ func (d *Draft) gather(found *difference.Difference) error {
 		at += d.firsts[i].Bytes
 	}
 	if most := int64(model.MostMeta - headerBytes); err == nil && int64(len(d.body)) > most {
-		err = fmt.Errorf("%w: metadata of more than %d bytes", ErrFormat, most)
+		err = fmt.Errorf("%w: the metadata of checkpoint %d have more than %s", difference.ErrLimit, d.number, quantity.Exact(most))
 	}
 	return err
 }

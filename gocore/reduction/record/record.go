@@ -170,10 +170,16 @@ func (r *Record) hold(checkpoint uint32) {
 	}
 }
 
-// Forget removes the entries of a checkpoint. If there are any, it reads the whole table.
-func (r *Record) Forget(checkpoint uint32) {
-	if r.held[checkpoint] {
-		r.sweep(func(c uint32) bool { return c == checkpoint })
+// Forget removes the entries of checkpoints. If there are any, it reads the whole table.
+func (r *Record) Forget(checkpoints ...uint32) {
+	gone := make(map[uint32]bool, len(checkpoints))
+	for _, c := range checkpoints {
+		if r.held[c] {
+			gone[c] = true
+		}
+	}
+	if len(gone) > 0 {
+		r.sweep(func(c uint32) bool { return gone[c] })
 	}
 }
 
