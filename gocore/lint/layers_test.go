@@ -49,6 +49,7 @@ var layers = []struct {
 	{"cabi", []string{"store", "operation", "config", "inspect", "doctor", "tier/", "transfer/", "policy/", "device/", "base/", "model"}},
 	{"reduction/digest", nil},
 	{"reduction/regions", []string{"reduction/codec", "base/memory", "base/quantity", "base/safego", "model"}},
+	{"reduction/object", []string{"reduction/", "base/quantity", "base/safego", "model"}},
 	{"reduction/dedup", []string{"reduction/"}},
 	{"reduction/", []string{"reduction/digest"}},
 	{"lint", nil},

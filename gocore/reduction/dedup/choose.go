@@ -86,7 +86,7 @@ func (w *work) read(checkpoint uint32, offset uint64, n int) ([]byte, error) {
 // same tells whether a place holds these bytes. Bytes of this checkpoint are compared always, others in exact mode.
 func (w *work) same(place record.Place, now []byte) (bool, error) {
 	if place.Checkpoint == w.checkpoint {
-		return bytes.Equal(w.data[place.Offset:][:len(now)], now), nil
+		return bytes.Equal(w.own(place, len(now)), now), nil
 	}
 	if w.lineage.options.Read == nil {
 		return true, nil

@@ -15,10 +15,11 @@ func (w *work) label() error {
 	if w.lineage.options.Method == difference.Tree {
 		leaves *= 2
 	}
-	w.data = make([]byte, 0, w.stored())
+	w.reserve(w.stored())
 	w.local = record.New(record.Memory(leaves))
 	for i := range w.parts {
 		p := &w.parts[i]
+		w.begins = append(w.begins, w.length)
 		p.firsts, p.shifts = p.firsts[:0], p.shifts[:0]
 		for _, leaf := range p.stored {
 			if err := w.labelLeaf(p, leaf); err != nil {
@@ -49,8 +50,8 @@ func (w *work) labelLeaf(p *part, leaf int) error {
 		p.shifts = append(p.shifts, shift{leaf, place})
 		return nil
 	}
-	offset := uint64(len(w.data))
-	w.data = append(w.data, now...)
+	offset := w.length
+	w.store(now)
 	w.local.Insert(d, w.place(offset, len(now)))
 	p.firsts = append(p.firsts, first{leaf, offset})
 	return nil
@@ -101,9 +102,9 @@ func (w *work) gatherAll() {
 	for i := range w.parts {
 		total += len(w.parts[i].bytes)
 	}
-	w.data = make([]byte, 0, total)
+	w.reserve(total)
 	for i := range w.parts {
-		w.data = append(w.data, w.parts[i].bytes...)
+		w.store(w.parts[i].bytes)
 	}
 }
 
@@ -114,13 +115,13 @@ func (w *work) markBits() {
 		chunks += uint64(w.parts[i].leaves)
 	}
 	w.changed = make([]byte, (chunks+7)/8)
-	w.data = make([]byte, 0, w.stored())
+	w.reserve(w.stored())
 	for i := range w.parts {
 		p := &w.parts[i]
 		for _, leaf := range p.stored {
 			position := p.position + uint64(leaf)
 			w.changed[position/8] |= 1 << (position % 8)
-			w.data = append(w.data, p.node(0, leaf)...)
+			w.store(p.node(0, leaf))
 		}
 	}
 }

@@ -2,6 +2,7 @@ package dedup
 
 import (
 	"fmt"
+	"slices"
 
 	"velocpy/gocore/reduction/difference"
 	"velocpy/gocore/reduction/digest"
@@ -63,11 +64,21 @@ func (l *Lineage) Tree(region string) *tree.Tree {
 // Recorded returns the number of entries of the record, and the most it can have.
 func (l *Lineage) Recorded() (entries, capacity int) { return l.record.Len(), l.record.Cap() }
 
-// Forget makes the lineage use no first occurrences of a checkpoint any more: a store calls it before it removes the object that holds them. Bytes of the
+// Forget makes the lineage use no first occurrences of checkpoints any more: a store calls it before it removes the objects that hold them. Bytes of the
 // last checkpoint that lie there will be stored anew.
-func (l *Lineage) Forget(checkpoint uint32) {
-	l.record.Forget(checkpoint)
-	l.located = l.located.Without(checkpoint)
+func (l *Lineage) Forget(checkpoints ...uint32) {
+	l.record.Forget(checkpoints...)
+	l.located = l.located.Without(checkpoints...)
+}
+
+// Known returns the checkpoints, in ascending order, whose first occurrences the next difference may refer to.
+func (l *Lineage) Known() []uint32 {
+	known := l.record.Checkpoints()
+	if l.located != nil {
+		known = append(known, l.located.Named()...)
+	}
+	slices.Sort(known)
+	return slices.Compact(known)
 }
 
 // Dedup returns the difference of the next checkpoint, and its map. The caller owns both; the map must not be changed. References of the difference are the

@@ -49,6 +49,8 @@ type Options struct {
 	// Read makes the lineage exact: it compares the bytes of every duplicate with those of its source, and stores those anew that differ. Without it
 	// only duplicates within one checkpoint are compared. It must give the first occurrences of every earlier checkpoint that was not forgotten.
 	Read difference.Reader
+	// Apart leaves the first occurrences out of the differences: the caller gathers them from the regions (difference.Firsts), so that they need no memory.
+	Apart bool
 	// Blocks compares one digest per 4 KiB with that of the checkpoint before, and hashes the chunks of changed blocks only. It needs 16 bytes per 4 KiB
 	// more memory, and changes no result as long as digests do not collide. Without effect on chunks of 4 KiB.
 	Blocks bool

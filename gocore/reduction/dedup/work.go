@@ -18,7 +18,9 @@ type work struct {
 	record     *record.Record
 	oldest     uint32 // the first checkpoint whose places in the record may be used (Options.MaxAge)
 
-	data    []byte         // first occurrences
+	data    []byte         // first occurrences, unless Options.Apart leaves them out
+	length  uint64         // bytes of the first occurrences
+	begins  []uint64       // where the first occurrences of each part begin, of those that were labelled
 	local   *record.Record // digests of this checkpoint's first occurrences
 	firsts  []difference.Entry
 	shifted []difference.Shift
@@ -89,7 +91,7 @@ func (w *work) rebase() {
 // difference makes the difference and its map from the parts that were scanned.
 func (w *work) difference() (*difference.Difference, *difference.Map, error) {
 	l := w.lineage
-	w.data, w.firsts, w.shifted, w.changed = nil, nil, nil, nil
+	w.data, w.length, w.firsts, w.shifted, w.changed = nil, 0, nil, nil, nil
 	d := &difference.Difference{
 		Checkpoint: w.checkpoint, Method: l.options.Method, Kind: l.options.Kind, Chunk: l.options.Chunk, Seed: l.options.Seed,
 		Regions: make([]difference.Region, len(w.parts)),
@@ -116,6 +118,9 @@ func (w *work) difference() (*difference.Difference, *difference.Map, error) {
 		w.data = bytes.Clone(w.data) // most of the memory is unused
 	}
 	d.Data, d.First, d.Shifted, d.Changed = w.data, w.firsts, w.shifted, w.changed
+	if l.options.Apart {
+		d.LeaveOut(w.length)
+	}
 	m, err := d.Locate(w.base)
 	if err != nil {
 		return nil, nil, err

@@ -41,8 +41,24 @@ func (d *Difference) Append(to []byte) ([]byte, error) {
 	if err := d.check(uint64(len(d.Data))); err != nil {
 		return to, err
 	}
-	start := len(to)
 	to = slices.Grow(to, int(d.MetadataBytes())+len(d.Data))
+	to, err := d.appendMetadata(to)
+	if err != nil {
+		return to, err
+	}
+	return append(to, d.Data...), nil
+}
+
+// AppendMetadata is Append without the first occurrences, also for a difference that they were left out of.
+func (d *Difference) AppendMetadata(to []byte) ([]byte, error) {
+	if err := d.check(d.lengthOfData()); err != nil {
+		return to, err
+	}
+	return d.appendMetadata(slices.Grow(to, int(d.MetadataBytes())))
+}
+
+func (d *Difference) appendMetadata(to []byte) ([]byte, error) {
+	start := len(to)
 	to = d.appendHeader(to)
 	to = d.appendRegions(to)
 	for _, c := range d.References {
@@ -69,8 +85,7 @@ func (d *Difference) Append(to []byte) ([]byte, error) {
 		to = binary.LittleEndian.AppendUint64(to, s.Position<<extentBits|uint64(s.Extent))
 		to = binary.LittleEndian.AppendUint64(to, index<<offsetBits|s.Offset)
 	}
-	to = binary.LittleEndian.AppendUint64(to, xxh3.Hash(to[start:]))
-	return append(to, d.Data...), nil
+	return binary.LittleEndian.AppendUint64(to, xxh3.Hash(to[start:])), nil
 }
 
 func pad(to []byte, start int) []byte {
@@ -98,7 +113,7 @@ func (d *Difference) appendHeader(to []byte) []byte {
 	to = le.AppendUint32(to, uint32(len(d.References)))
 	to = le.AppendUint64(to, uint64(len(d.First)))
 	to = le.AppendUint64(to, uint64(len(d.Shifted)))
-	to = le.AppendUint64(to, uint64(len(d.Data)))
+	to = le.AppendUint64(to, d.lengthOfData())
 	to = le.AppendUint64(to, d.MetadataBytes())
 	to = le.AppendUint64(to, d.Seed)
 	return le.AppendUint64(to, uint64(names))

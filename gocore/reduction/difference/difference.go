@@ -105,7 +105,23 @@ type Difference struct {
 	Changed    []byte   // Basic: bit p%8 of byte p/8 is set if the chunk at position p is in the data
 	Data       []byte   // the first occurrences, by position; nil after ParseMetadata
 
-	dataBytes uint64 // length of the first occurrences, as a header gave it
+	dataBytes uint64 // length of the first occurrences if Data is nil
+}
+
+// LeaveOut makes the first occurrences, of so many bytes, no part of the difference: another place has them. AppendMetadata works then, Append does not.
+func (d *Difference) LeaveOut(bytes uint64) { d.Data, d.dataBytes = nil, bytes }
+
+// Stored is the length of the first occurrences in bytes, also if Data is left out.
+func (d *Difference) Stored() uint64 { return d.lengthOfData() }
+
+// Firsts visits the chunks that are first occurrences, in their order: as ranges of a region's bytes. Neighbours may be visited together or apart.
+func (d *Difference) Firsts(visit func(region int, at, bytes uint64)) error {
+	return d.walk(d.lengthOfData(), func(p piece) error {
+		if p.label == first {
+			visit(p.region, p.at, p.bytes)
+		}
+		return nil
+	})
 }
 
 // lengthOfData is the length of the first occurrences.

@@ -162,11 +162,17 @@ func (r Run) cut(from, to uint64) (Run, uint64) {
 
 // References returns the other checkpoints whose first occurrences the map names, ascending. These must be kept as long as the checkpoint.
 func (m *Map) References() []uint32 {
+	return slices.DeleteFunc(m.Named(), func(c uint32) bool { return c == m.Checkpoint })
+}
+
+// Named returns all checkpoints whose first occurrences the map names, ascending.
+func (m *Map) Named() []uint32 {
 	seen := map[uint32]bool{}
+	last := uint32(Void)
 	for i := range m.Regions {
 		for _, r := range m.Regions[i].Runs {
-			if r.Checkpoint != m.Checkpoint && r.Checkpoint != Void {
-				seen[r.Checkpoint] = true
+			if r.Checkpoint != last && r.Checkpoint != Void {
+				seen[r.Checkpoint], last = true, r.Checkpoint
 			}
 		}
 	}
@@ -178,16 +184,20 @@ func (m *Map) References() []uint32 {
 	return list
 }
 
-// Without returns the map with the runs of a checkpoint made void: the object with its first occurrences is about to go.
-func (m *Map) Without(checkpoint uint32) *Map {
+// Without returns the map with the runs of checkpoints made void: the objects with their first occurrences are about to go.
+func (m *Map) Without(checkpoints ...uint32) *Map {
 	if m == nil {
 		return nil
 	}
 	without := &Map{Checkpoint: m.Checkpoint, Regions: slices.Clone(m.Regions), index: m.index}
+	gone := make(map[uint32]bool, len(checkpoints))
+	for _, c := range checkpoints {
+		gone[c] = true
+	}
 	for i := range without.Regions {
 		without.Regions[i].Runs = slices.Clone(without.Regions[i].Runs)
 		for j := range without.Regions[i].Runs {
-			if r := &without.Regions[i].Runs[j]; r.Checkpoint == checkpoint {
+			if r := &without.Regions[i].Runs[j]; gone[r.Checkpoint] {
 				*r = Run{At: r.At, Checkpoint: Void}
 			}
 		}

@@ -91,20 +91,42 @@ func (m *Map) parseRegion(i int, row, text, runs []byte) ([]byte, []byte, error)
 	if length > uint64(len(text)) || length > MaxName || count > uint64(len(runs))/mapRunBytes || size > MaxBytes || (count == 0) != (size == 0) {
 		return nil, nil, fmt.Errorf("%w: region %d of the map", ErrFormat, i)
 	}
+	m.Regions[i] = Located{Name: string(text[:length]), Size: size, Runs: parseRuns(runs[:count*mapRunBytes])}
+	return text[length:], runs[count*mapRunBytes:], m.include(i)
+}
+
+// NewMap returns the map of a checkpoint whose regions are given. It fails with ErrFormat if ParseMap would refuse them.
+func NewMap(checkpoint uint32, regions []Located) (*Map, error) {
+	if checkpoint > MaxCheckpoint {
+		return nil, fmt.Errorf("%w: a map of checkpoint %d", ErrFormat, checkpoint)
+	}
+	m := &Map{Checkpoint: checkpoint, Regions: regions, index: make(map[string]int, len(regions))}
+	for i := range regions {
+		if l := &regions[i]; len(l.Name) > MaxName || l.Size > MaxBytes || (len(l.Runs) == 0) != (l.Size == 0) {
+			return nil, fmt.Errorf("%w: region %d of the map", ErrFormat, i)
+		}
+		if err := m.include(i); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// include adds a region to the index, and verifies its runs.
+func (m *Map) include(i int) error {
 	l := &m.Regions[i]
-	*l = Located{Name: string(text[:length]), Size: size, Runs: parseRuns(runs[:count*mapRunBytes])}
 	if _, taken := m.index[l.Name]; taken {
-		return nil, nil, fmt.Errorf("%w: two regions have the name %q", ErrFormat, l.Name)
+		return fmt.Errorf("%w: two regions have the name %q", ErrFormat, l.Name)
 	}
 	m.index[l.Name] = i
 	for j, r := range l.Runs {
 		first := j == 0 && r.At != 0
 		order := j > 0 && r.At <= l.Runs[j-1].At
-		if first || order || r.At >= size || r.Offset > MaxBytes || r.Checkpoint > m.Checkpoint && r.Checkpoint != Void || r.Period != 0 && !ValidChunk(int(r.Period)) {
-			return nil, nil, fmt.Errorf("%w: run %d of region %q", ErrFormat, j, l.Name)
+		if first || order || r.At >= l.Size || r.Offset > MaxBytes || r.Checkpoint > m.Checkpoint && r.Checkpoint != Void || r.Period != 0 && !ValidChunk(int(r.Period)) {
+			return fmt.Errorf("%w: run %d of region %q", ErrFormat, j, l.Name)
 		}
 	}
-	return text[length:], runs[count*mapRunBytes:], nil
+	return nil
 }
 
 func parseRuns(p []byte) []Run {

@@ -7,7 +7,9 @@
 package record
 
 import (
+	"maps"
 	"math/bits"
+	"slices"
 	"unsafe"
 
 	"velocpy/gocore/reduction/digest"
@@ -168,12 +170,21 @@ func (r *Record) hold(checkpoint uint32) {
 	}
 }
 
-// Forget removes the entries of a checkpoint. If there are any, it reads the whole table.
-func (r *Record) Forget(checkpoint uint32) {
-	if r.held[checkpoint] {
-		r.sweep(func(c uint32) bool { return c == checkpoint })
+// Forget removes the entries of checkpoints. If there are any, it reads the whole table.
+func (r *Record) Forget(checkpoints ...uint32) {
+	gone := make(map[uint32]bool, len(checkpoints))
+	for _, c := range checkpoints {
+		if r.held[c] {
+			gone[c] = true
+		}
+	}
+	if len(gone) > 0 {
+		r.sweep(func(c uint32) bool { return gone[c] })
 	}
 }
+
+// Checkpoints returns the checkpoints that may have entries, in ascending order.
+func (r *Record) Checkpoints() []uint32 { return slices.Sorted(maps.Keys(r.held)) }
 
 // Expire removes the entries of checkpoints below oldest. If there are any, it reads the whole table.
 func (r *Record) Expire(oldest uint32) {

@@ -30,7 +30,7 @@ func Decode(spans []model.Span, encoding *model.Encoding, wanted []model.Span, f
 	for g := range need {
 		need[g] = d.largest
 	}
-	rooms, err := o.Room.cut(need...)
+	rooms, err := o.Room.Cut(need...)
 	if err != nil {
 		return err
 	}

@@ -18,12 +18,24 @@ type Plain func(at int64, room []byte) ([]byte, error)
 // at a time. It may use the bytes until it returns.
 type Sink func(p []byte) error
 
+// Behind gives the bytes that follow the containers.
+type Behind func(*model.Encoding) ([]byte, error)
+
 // outBytes is how many encoded bytes are collected for one call of a sink.
 const outBytes = 4 << 20
+
+// behindBytes is how many bytes behind the containers are collected at once.
+const behindBytes = 64 << 10
 
 // Encode encodes regions, which lie at these spans of a slot, in containers of part bytes (a multiple of model.PartGrain). There is a choice for each region. It
 // fails with ErrLarge as soon as the containers have more than most bytes.
 func Encode(spans []model.Span, choices []Choice, part, most int64, from Plain, to Sink, o Options) (*model.Encoding, error) {
+	return EncodeBefore(func(*model.Encoding) ([]byte, error) { return nil, nil }, spans, choices, part, most, from, to, o)
+}
+
+// EncodeBefore is Encode with more bytes directly behind the last container. behind returns them, when the lengths of the containers are known. They count
+// among the most bytes.
+func EncodeBefore(behind Behind, spans []model.Span, choices []Choice, part, most int64, from Plain, to Sink, o Options) (*model.Encoding, error) {
 	e := &encoder{choices: choices, from: from, to: to, most: most}
 	e.moved.L = &e.out
 	largest := int64(0)
@@ -37,25 +49,49 @@ func Encode(spans []model.Span, choices []Choice, part, most int64, from Plain, 
 	e.lengths = make([]uint32, len(e.parts))
 	goroutines := max(1, min(o.Goroutines, len(e.parts)))
 	bound := int64(codec.Bound(int(largest)))
-	need := []int64{outBytes + bound}
+	need := []int64{outBytes + max(bound, behindBytes)}
 	for range goroutines {
 		need = append(need, largest, bound)
 	}
-	rooms, err := o.Room.cut(need...)
+	rooms, err := o.Room.Cut(need...)
 	if err != nil {
 		return nil, err
 	}
 	e.collected = rooms[0][:0]
 	together(goroutines, func(g int) { e.work(rooms[1+2*g], rooms[2+2*g]) })
-	if rest := len(e.collected); e.err == nil && rest > 0 {
-		last := e.collected[:wholeBlocks(int64(rest))]
-		clear(last[rest:])
-		e.err = e.to(last)
+	encoding := &model.Encoding{Part: part, Lengths: e.lengths}
+	if e.err == nil {
+		e.err = e.end(behind, encoding)
 	}
 	if e.err != nil {
 		return nil, e.err
 	}
-	return &model.Encoding{Part: part, Lengths: e.lengths}, nil
+	return encoding, nil
+}
+
+// end adds what is behind the containers, and passes the rest on.
+func (e *encoder) end(behind Behind, encoding *model.Encoding) error {
+	p, err := behind(encoding)
+	if err != nil {
+		return err
+	}
+	if e.written += int64(len(p)); e.written > e.most {
+		return fmt.Errorf("%w: %s with those behind the containers, where %s are the most", ErrLarge, quantity.Exact(e.written), quantity.Exact(e.most))
+	}
+	for len(p) > 0 {
+		n := min(len(p), behindBytes)
+		if err := e.collect(p[:n]); err != nil {
+			return err
+		}
+		p = p[n:]
+	}
+	rest := len(e.collected)
+	if rest == 0 {
+		return nil
+	}
+	last := e.collected[:wholeBlocks(int64(rest))]
+	clear(last[rest:])
+	return e.to(last)
 }
 
 // encoder is a call of Encode. Each goroutine takes the next part, encodes it, and waits until the containers before it have been written.
@@ -115,7 +151,7 @@ func (e *encoder) read(room []byte) (i int, p []byte, err error) {
 	return i, p, err
 }
 
-// write adds a container behind those before it, and passes whole blocks on when they are many.
+// write adds a container behind those before it.
 func (e *encoder) write(i int, container []byte) error {
 	e.out.Lock()
 	defer e.out.Unlock()
@@ -129,15 +165,24 @@ func (e *encoder) write(i int, container []byte) error {
 		return fmt.Errorf("%w: %d of %d containers have %s, where %s are the most", ErrLarge, i+1, len(e.parts), quantity.Exact(e.written), quantity.Exact(e.most))
 	}
 	e.lengths[i] = uint32(len(container))
-	if e.collected = append(e.collected, container...); len(e.collected) >= outBytes {
-		whole := len(e.collected) / BlockBytes * BlockBytes
-		if err := e.to(e.collected[:whole]); err != nil {
-			return err
-		}
-		e.collected = e.collected[:copy(e.collected[:cap(e.collected)], e.collected[whole:])]
+	if err := e.collect(container); err != nil {
+		return err
 	}
 	e.turn++
 	e.moved.Broadcast()
+	return nil
+}
+
+// collect adds bytes, and passes whole blocks on when they are many.
+func (e *encoder) collect(p []byte) error {
+	if e.collected = append(e.collected, p...); len(e.collected) < outBytes {
+		return nil
+	}
+	whole := len(e.collected) / BlockBytes * BlockBytes
+	if err := e.to(e.collected[:whole]); err != nil {
+		return err
+	}
+	e.collected = e.collected[:copy(e.collected[:cap(e.collected)], e.collected[whole:])]
 	return nil
 }
 

@@ -9,8 +9,8 @@ import (
 // Room is memory for one call of Encode or Decode at a time. It keeps what it has mapped for the next one. The zero value has none.
 type Room struct{ mapping *memory.Mapping }
 
-// cut returns slices of at least these lengths, each at the beginning of a page. What they hold is not defined.
-func (r *Room) cut(lengths ...int64) ([][]byte, error) {
+// Cut returns slices of at least these lengths, each at the beginning of a page. What they hold is not defined.
+func (r *Room) Cut(lengths ...int64) ([][]byte, error) {
 	all := int64(0)
 	for _, n := range lengths {
 		all += wholeBlocks(n)

@@ -1,0 +1,217 @@
+package object
+
+import (
+	"errors"
+	"fmt"
+
+	"go.uber.org/atomic"
+
+	"velocpy/gocore/base/safego"
+	"velocpy/gocore/model"
+	"velocpy/gocore/reduction/codec"
+	"velocpy/gocore/reduction/regions"
+)
+
+// inBytes is how many bytes of neighbouring containers are read at once, if one has not more.
+const inBytes = 2 << 20
+
+// Decode decodes what is wanted of the regions: ascending, disjoint spans of the slot, each in a region. arrived is told of every wanted byte once, when it is
+// there, as spans of the slot; several goroutines may call it at once. Each container that has a wanted byte is read and opened once, and its chunks are decoded
+// that have one. Errors about containers are of type *Damage; those of the caller's read are returned as they are. After an error the wanted bytes have no meaning.
+func (r *Reader) Decode(wanted []model.Span, slot []byte, arrived func(at, n int64), o regions.Options) error {
+	pieces, err := r.plan(wanted)
+	if err != nil {
+		return err
+	}
+	if len(pieces) == 0 {
+		return nil
+	}
+	d := &decoder{reader: r, slot: slot, arrived: arrived, pieces: pieces}
+	d.divide()
+	goroutines := max(1, min(o.Goroutines, len(d.groups)))
+	var need []int64
+	for range goroutines {
+		need = append(need, d.largest, model.PartGrain)
+	}
+	rooms, err := o.Room.Cut(need...)
+	if err != nil {
+		return err
+	}
+	together(goroutines, func(g int) { d.work(rooms[2*g], rooms[2*g+1]) })
+	return d.err.Load()
+}
+
+// decoder is a call of Decode. Each goroutine takes the next group of neighbouring containers, reads it, and decodes them.
+type decoder struct {
+	reader  *Reader
+	slot    []byte
+	arrived func(at, n int64)
+	pieces  []piece
+	groups  []int // index of the first piece of each group
+	largest int64 // encoded bytes of a group
+
+	next atomic.Int64 // index of the group that is taken next
+	err  atomic.Error
+}
+
+// divide makes the groups: neighbouring containers of an object.
+func (d *decoder) divide() {
+	var last *piece
+	begin := int64(0) // of the group in its object
+	for i := range d.pieces {
+		p := &d.pieces[i]
+		at := d.reader.places[p.object].at
+		end := at[p.container+1]
+		near := last != nil && last.object == p.object && p.container-last.container <= 1
+		if !near || last.container != p.container && end-begin > inBytes {
+			d.groups, begin = append(d.groups, i), at[p.container]
+		}
+		d.largest = max(d.largest, end-begin)
+		last = p
+	}
+}
+
+// errUnfinished is the error of work whose goroutine panicked.
+var errUnfinished = fmt.Errorf("object: %w", safego.ErrPoisoned)
+
+func (d *decoder) work(room, plain []byte) {
+	err := errUnfinished
+	defer func() {
+		if err != nil {
+			d.err.CompareAndSwap(nil, err)
+		}
+	}()
+	for {
+		g := int(d.next.Inc() - 1)
+		if g >= len(d.groups) || d.err.Load() != nil {
+			err = nil
+			return
+		}
+		end := len(d.pieces)
+		if g+1 < len(d.groups) {
+			end = d.groups[g+1]
+		}
+		if failed := d.group(d.pieces[d.groups[g]:end], room, plain); failed != nil {
+			err = failed
+			return
+		}
+	}
+}
+
+// group reads the containers of a group at once and decodes them.
+func (d *decoder) group(pieces []piece, room, plain []byte) error {
+	object := int(pieces[0].object)
+	at := d.reader.places[object].at
+	begin, end := at[pieces[0].container], at[pieces[len(pieces)-1].container+1]
+	encoded := room[:end-begin]
+	source, _, _ := d.reader.object(object)
+	if err := d.reader.read(source, begin, encoded); err != nil {
+		return err
+	}
+	for first := 0; first < len(pieces); {
+		behind := first + 1
+		for behind < len(pieces) && pieces[behind].container == pieces[first].container {
+			behind++
+		}
+		c := pieces[first].container
+		if err := d.container(pieces[first:behind], encoded[at[c]-begin:at[c+1]-begin], plain); err != nil {
+			return damaged(err, int(pieces[first].region), source)
+		}
+		first = behind
+	}
+	return nil
+}
+
+// damaged makes an error of package codec a Damage.
+func damaged(err error, region, source int) error {
+	if errors.Is(err, codec.ErrCorrupt) || errors.Is(err, codec.ErrReference) || errors.Is(err, codec.ErrLength) {
+		return &Damage{region, source, err}
+	}
+	return err
+}
+
+// container decodes the chunks of a container that its pieces need, and copies these to their places.
+func (d *decoder) container(pieces []piece, encoded, plain []byte) error {
+	bytes := d.reader.places[pieces[0].object].plain(int(pieces[0].container))
+	c, err := codec.Open(encoded, int(bytes))
+	if err != nil {
+		return err
+	}
+	if p := &pieces[0]; len(pieces) == 1 && p.stride == 0 && p.from%codec.ChunkBytes == 0 && (p.n%codec.ChunkBytes == 0 || p.from+p.n == bytes) {
+		first, behind := p.chunks()
+		if err := c.DecodeChunks(d.slot[p.to:p.end], nil, first, behind, 1); err != nil {
+			return err
+		}
+		d.arrived(p.to, p.n)
+		return nil
+	}
+	var needed, done chunkSet
+	for i := range pieces {
+		needed.add(pieces[i].chunks())
+	}
+	if err := needed.decode(c, plain[:bytes], &done); err != nil {
+		return err
+	}
+	arrivals := arrivals{tell: d.arrived}
+	for i := range pieces {
+		pieces[i].copyTo(d.slot, plain, arrivals.add)
+	}
+	arrivals.flush()
+	return nil
+}
+
+// chunks are the chunks of the container that have the piece: the first one, and the one behind the last.
+func (p *piece) chunks() (first, behind int) {
+	return int(p.from / codec.ChunkBytes), int((p.from + p.n + codec.ChunkBytes - 1) / codec.ChunkBytes)
+}
+
+// chunkSet is a set of the chunks of a container.
+type chunkSet uint16
+
+// A container of model.PartGrain bytes has 16 chunks.
+var _ [16 - model.PartGrain/codec.ChunkBytes]struct{}
+var _ [model.PartGrain/codec.ChunkBytes - 16]struct{}
+
+func (s *chunkSet) add(first, behind int) { *s |= 1<<behind - 1<<first }
+
+// decode decodes the chunks of the set that are not done.
+func (s chunkSet) decode(c *codec.Container, plain []byte, done *chunkSet) error {
+	for first := 0; first < c.Chunks(); first++ {
+		behind := first
+		for behind < c.Chunks() && (s&^*done)>>behind&1 == 1 {
+			behind++
+		}
+		if behind == first {
+			continue
+		}
+		to := plain[first*codec.ChunkBytes : min(behind*codec.ChunkBytes, len(plain))]
+		if err := c.DecodeChunks(to, nil, first, behind, 1); err != nil {
+			return err
+		}
+		done.add(first, behind)
+		first = behind
+	}
+	return nil
+}
+
+// arrivals joins neighbours before it tells of them.
+type arrivals struct {
+	tell  func(at, n int64)
+	at, n int64
+}
+
+func (a *arrivals) add(at, n int64) {
+	if a.at+a.n == at {
+		a.n += n
+		return
+	}
+	a.flush()
+	a.at, a.n = at, n
+}
+
+func (a *arrivals) flush() {
+	if a.n > 0 {
+		a.tell(a.at, a.n)
+	}
+	a.n = 0
+}

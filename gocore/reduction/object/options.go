@@ -1,0 +1,92 @@
+package object
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+
+	"go.uber.org/atomic"
+
+	"velocpy/gocore/base/safego"
+	"velocpy/gocore/model"
+	"velocpy/gocore/reduction/dedup"
+	"velocpy/gocore/reduction/difference"
+	"velocpy/gocore/reduction/digest"
+)
+
+// Defaults of Options.
+const (
+	DefaultSources = 64
+	DefaultChain   = 8
+)
+
+// Options are those of a lineage; all of its checkpoints share them.
+type Options struct {
+	Method  difference.Method // how chunks are found and described
+	Chunk   int               // bytes, a power of two from 32 to 4096
+	Kind    digest.Kind       // hash function. Default: XXH3
+	Lineage uint64            // number of the lineage, and seed of its digests: it must be random
+	First   uint32            // number of the first checkpoint. Default: 1
+	Record  int64             // bytes of memory for the digests of earlier checkpoints
+	// MaxSources bounds the sources of a checkpoint. One that would have more becomes a base, which has none. Default: DefaultSources.
+	MaxSources int
+	// MaxChain bounds how many metadata of earlier checkpoints a reader needs to locate the bytes of one. Default: DefaultChain.
+	MaxChain int
+	// Parallel runs work(0) to work(n-1), in any order and by several goroutines if it likes, and returns when all have returned. Default: as many
+	// goroutines as Go runs at once.
+	Parallel func(n int, work func(i int))
+}
+
+func (o *Options) complete() error {
+	if o.First == 0 {
+		o.First = 1
+	}
+	if o.MaxSources == 0 {
+		o.MaxSources = DefaultSources
+	}
+	if o.MaxChain == 0 {
+		o.MaxChain = DefaultChain
+	}
+	if o.Parallel == nil {
+		o.Parallel = parallel
+	}
+	if o.MaxSources < 0 || o.MaxSources > model.MostSources || o.MaxChain < 0 {
+		return fmt.Errorf("%w: %d sources, chains of %d", ErrOptions, o.MaxSources, o.MaxChain)
+	}
+	return nil
+}
+
+// dedup is the options for package dedup.
+func (o *Options) dedup() dedup.Options {
+	return dedup.Options{
+		Method: o.Method, Chunk: o.Chunk, Kind: o.Kind, Seed: o.Lineage, Record: o.Record, MaxReferences: o.MaxSources,
+		Apart: true, Blocks: true, Parallel: o.Parallel,
+	}
+}
+
+// parallel runs work in several goroutines.
+func parallel(n int, work func(i int)) {
+	var next atomic.Int64
+	together(min(n, runtime.GOMAXPROCS(0)), func(int) {
+		for i := next.Inc() - 1; i < int64(n); i = next.Inc() - 1 {
+			work(int(i))
+		}
+	})
+}
+
+// together runs do in several goroutines, and returns when all have ended.
+func together(goroutines int, do func(g int)) {
+	if goroutines <= 1 {
+		do(0)
+		return
+	}
+	var ended sync.WaitGroup
+	ended.Add(goroutines)
+	for g := range goroutines {
+		safego.Go("object", func() {
+			defer ended.Done()
+			do(g)
+		})
+	}
+	ended.Wait()
+}

@@ -1,0 +1,68 @@
+package object
+
+import (
+	"fmt"
+
+	"velocpy/gocore/model"
+	"velocpy/gocore/reduction/regions"
+)
+
+// Write writes the object to a sink: in whole blocks of regions.BlockBytes, with zeros behind the end. sources describes exactly the objects of Sources, in a
+// tier. There is a choice for each region; its first occurrences are encoded so. Write fails with regions.ErrLarge if the object has more than most bytes. It can
+// be called again, for another sink.
+func (d *Draft) Write(sources []model.Source, choices []regions.Choice, most int64, to regions.Sink, o regions.Options) (*model.Difference, error) {
+	if err := d.check(sources); err != nil {
+		return nil, err
+	}
+	h := &head{number: d.number, lineage: d.lineage, form: d.form, firsts: d.firsts}
+	var meta int64
+	behind := func(e *model.Encoding) ([]byte, error) {
+		h.encoding = *e
+		p := h.metadata(d.body)
+		meta = int64(len(p))
+		return p, nil
+	}
+	g := gatherer{d: d}
+	e, err := regions.EncodeBefore(behind, d.firsts, choices, model.PartGrain, most, g.plain, to, o)
+	if err != nil {
+		return nil, err
+	}
+	return &model.Difference{Lineage: d.lineage, Number: d.number, Data: e.Bytes(), Meta: meta, Sources: sources}, nil
+}
+
+func (d *Draft) check(sources []model.Source) error {
+	same := len(sources) == len(d.sources)
+	for i := 0; same && i < len(sources); i++ {
+		same = sources[i].Number == d.sources[i]
+	}
+	if !same {
+		return fmt.Errorf("%w: checkpoint %d has %d", ErrSources, d.number, d.sources)
+	}
+	return nil
+}
+
+// gatherer gives the first occurrences in their order.
+type gatherer struct {
+	d    *Draft
+	next int // index of the stretch that has the next byte
+}
+
+// plain is a regions.Plain. Bytes of one stretch are given where they are.
+func (g *gatherer) plain(at int64, room []byte) ([]byte, error) {
+	for n := 0; n < len(room); {
+		s := &g.d.stretches[g.next]
+		skip := at + int64(n) - s.to
+		part := g.d.regions[s.region].Bytes[s.at+skip : s.at+s.bytes]
+		if n == 0 && len(part) >= len(room) {
+			if len(part) == len(room) {
+				g.next++
+			}
+			return part[:len(room):len(room)], nil
+		}
+		copied := copy(room[n:], part)
+		if n += copied; copied == len(part) {
+			g.next++
+		}
+	}
+	return room, nil
+}
