@@ -1,6 +1,9 @@
 package durable
 
-import "velocpy/gocore/base/checksum"
+import (
+	"velocpy/gocore/base/checksum"
+	"velocpy/gocore/tier/disk/catalog"
+)
 
 // suspicion is a possible fault that has not been read a second time.
 type suspicion struct {
@@ -28,17 +31,22 @@ func (c *Check) examine(w *window, p piece) (found []suspicion) {
 	if p.unsuitable {
 		end := checksum.Leaves(p.row.Layout.Spans[p.region].Bytes)
 		found = append(found, p.suspect(0, end, p.lies, Changed, "its checksum and the hashes of its leaves do not belong together"))
-		if p.row.Encoding == nil {
+		if p.row.Content == catalog.Raw {
 			found[0].suspect.end = p.lies.from + found[0].bytes
 		}
 	}
-	source := p.source(w)
-	gone := c.missing(p.lies.from, p.lies.end-p.lies.from)
+	source, gone := c.source(w, &p)
 	for _, r := range gone {
 		found = append(found, source.lacks(r, c.gone(r)))
 	}
-	if !p.read {
+	s, objects := source.(*differenceSource)
+	if !p.read && !(objects && len(s.gone) > 0) { // what a missing part of an object costs is only seen where the checkpoint is read
 		return found
+	}
+	if objects {
+		if bad := s.refused(); bad != nil {
+			return append(found, bad...)
+		}
 	}
 	var leaves []uint64
 	whole := len(gone) == 0

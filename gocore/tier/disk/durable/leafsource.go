@@ -8,8 +8,8 @@ import (
 	"velocpy/gocore/reduction/codec"
 )
 
-// leafSource gives the bytes of a piece's leaves as they were captured: those of a raw row as they are on disk, those of an encoded row decoded. The caller asks
-// for leaves in ascending order.
+// leafSource gives the bytes of a piece's leaves as they were captured: those of a raw row as they are on disk, those of other rows decoded. The caller asks for
+// leaves in ascending order.
 type leafSource interface {
 	// lies returns the range of the space that a leaf's bytes are taken from.
 	lies(leaf int) run
@@ -22,6 +22,14 @@ type leafSource interface {
 	lacks(gone run, why string) suspicion
 	// changed returns the suspicion that the bytes of leaves are not those that were captured.
 	changed(from, end int) suspicion
+}
+
+// source returns the source of a piece, and the missing parts of its place. The source of a difference deals with these itself.
+func (c *Check) source(w *window, p *piece) (s leafSource, gone []run) {
+	if p.row.Difference != nil {
+		return &differenceSource{piece: p, differenceReader: c.difference(w, p.row), window: w}, nil
+	}
+	return p.source(w), c.missing(p.lies.from, p.lies.end-p.lies.from)
 }
 
 func (p *piece) source(w *window) leafSource {
