@@ -108,6 +108,9 @@ func (r *differenceReader) packed(source int) int64 {
 func (r *differenceReader) open() *objectFault {
 	if !r.opened {
 		r.opened = true
+		if r.bad = r.missing(); r.bad != nil {
+			return r.bad
+		}
 		l := &r.of.Layout.Layout
 		var err error
 		if r.reader, err = reduced.Open(r.of.Difference, description.Names(l), l.Spans, r.bytes); err != nil {
@@ -117,14 +120,36 @@ func (r *differenceReader) open() *objectFault {
 	return r.bad
 }
 
-// bytes reads bytes of an object. Its errors are of type *objectFault.
-func (r *differenceReader) bytes(source int, at int64, p []byte) error {
-	room := r.room(source)
-	lies := run{room.from + at, room.from + at + int64(len(p))}
+// missing returns a fault if metadata are missing. So a reader takes no memory for metadata that only a damaged catalog claims.
+func (r *differenceReader) missing() *objectFault {
+	for i := range r.rooms {
+		source := i
+		if i == len(r.rooms)-1 {
+			source = reduced.Own
+		}
+		if bad := r.lacks(source, r.metadata(source)); bad != nil {
+			return bad
+		}
+	}
+	return nil
+}
+
+// lacks returns a fault if a part of a range of an object is missing.
+func (r *differenceReader) lacks(source int, lies run) *objectFault {
 	for _, g := range r.gone {
 		if g.from < lies.end && lies.from < g.end {
 			return &objectFault{source, run{max(g.from, lies.from), min(g.end, lies.end)}, Missing, r.check.gone(g)}
 		}
+	}
+	return nil
+}
+
+// bytes reads bytes of an object. Its errors are of type *objectFault.
+func (r *differenceReader) bytes(source int, at int64, p []byte) error {
+	room := r.room(source)
+	lies := run{room.from + at, room.from + at + int64(len(p))}
+	if bad := r.lacks(source, lies); bad != nil {
+		return bad
 	}
 	if err := r.data.Read(lies.from, p); err != nil {
 		return &objectFault{source, lies, Unreadable, err.Error()}
@@ -156,14 +181,6 @@ func (s *differenceSource) about(from, end int, f *objectFault) suspicion {
 	return s.suspect(from, end, f.lies, f.fault, of+f.why)
 }
 
-// refused returns the suspicion about the whole piece, if the metadata cannot be used.
-func (s *differenceSource) refused() (all []suspicion) {
-	if bad := s.open(); bad != nil {
-		all = append(all, s.about(s.from, s.end, bad))
-	}
-	return all
-}
-
 func (s *differenceSource) lies(int) run { return s.piece.lies }
 
 func (s *differenceSource) behind(leaf int, _ run) int { return leaf + 1 }
@@ -176,10 +193,6 @@ func (s *differenceSource) read(leaf int) ([]byte, *suspicion) {
 		return nil, &bad
 	}
 	return to, nil
-}
-
-func (s *differenceSource) lacks(gone run, why string) suspicion {
-	return s.suspect(s.from, s.end, gone, Missing, why)
 }
 
 // mostNamed bounds the objects that a reason lists.

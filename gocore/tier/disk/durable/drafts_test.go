@@ -20,9 +20,9 @@ type drafts struct {
 	known  map[uint32]model.Source // objects that later ones may need
 }
 
-func newDrafts(lineage uint64, method difference.Method) *drafts {
+func newDrafts(lineage uint64, method difference.Method, record int64) *drafts {
 	o := reduced.Options{
-		Method: method, Chunk: 64, Lineage: lineage, Record: 64 << 10, MaxSources: 8, MaxChain: 3,
+		Method: method, Chunk: 64, Lineage: lineage, Record: record, MaxSources: 8, MaxChain: 3,
 		Parallel: func(n int, work func(i int)) {
 			for i := range n {
 				work(i)

@@ -181,7 +181,7 @@ func (a *again) covers(s suspicion) bool {
 // right tells whether the second read found nothing wrong.
 func (a *again) right(s suspicion) bool {
 	return s.fault != Missing && a.covers(s) && !slices.ContainsFunc(a.found, func(f suspicion) bool {
-		return f.start < s.start+s.bytes && s.start < f.start+f.bytes
+		return f.start < s.start+max(s.bytes, 1) && s.start < f.start+max(f.bytes, 1) // that of an empty region is about the metadata of a difference
 	})
 }
 

@@ -18,21 +18,18 @@ type leafSource interface {
 	// read returns the bytes of a leaf, which are valid until the next call, or the suspicion about this leaf and those that cannot be read for the same
 	// reason.
 	read(leaf int) ([]byte, *suspicion)
-	// lacks returns the suspicion about a missing part of the piece.
-	lacks(gone run, why string) suspicion
 	// changed returns the suspicion that the bytes of leaves are not those that were captured.
 	changed(from, end int) suspicion
 }
 
-// source returns the source of a piece, and the missing parts of its place. The source of a difference deals with these itself.
-func (c *Check) source(w *window, p *piece) (s leafSource, gone []run) {
-	if p.row.Difference != nil {
-		return &differenceSource{piece: p, differenceReader: c.difference(w, p.row), window: w}, nil
-	}
-	return p.source(w), c.missing(p.lies.from, p.lies.end-p.lies.from)
+// placedSource is a leafSource whose bytes lie in one range of the space.
+type placedSource interface {
+	leafSource
+	// lacks returns the suspicion about a missing part of the piece.
+	lacks(gone run, why string) suspicion
 }
 
-func (p *piece) source(w *window) leafSource {
+func (p *piece) source(w *window) placedSource {
 	if p.row.Encoding == nil {
 		return &rawSource{piece: p, window: w, place: p.lies.from - int64(p.from)*checksum.LeafBytes}
 	}
