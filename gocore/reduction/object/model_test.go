@@ -323,9 +323,17 @@ func alter(list []dedup.Region, i int, what string, random *rand.Rand, chunk int
 	}
 }
 
-func TestHistories(t *testing.T) { rapid.Check(t, testHistory) }
+// Whatever the changes, and whatever is dropped or forgotten: each live checkpoint is read from the objects that its difference lists, whole and in parts.
+func TestHistories(t *testing.T) {
+	forms := map[form]int{}
+	rapid.Check(t, func(t *rapid.T) { testHistory(t, forms) })
+	t.Logf("objects by form: %v", forms)
+	if forms[formDifference] == 0 || forms[formMap] == 0 {
+		t.Errorf("not each form occurs: %v", forms)
+	}
+}
 
-func testHistory(t *rapid.T) {
+func testHistory(t *rapid.T, forms map[form]int) {
 	o := Options{
 		Method:     rapid.SampledFrom(methods).Draw(t, "method"),
 		Chunk:      1 << rapid.IntRange(5, 12).Draw(t, "log2 chunk"),
@@ -334,6 +342,7 @@ func testHistory(t *rapid.T) {
 		Record:     rapid.SampledFrom([]int64{0, 5_000, 1 << 20}).Draw(t, "record"),
 		MaxSources: rapid.IntRange(0, 6).Draw(t, "sources"),
 		MaxChain:   rapid.IntRange(0, 3).Draw(t, "chain"),
+		handicap:   rapid.SampledFrom([]uint64{0, 1 << 30}).Draw(t, "handicap"),
 	}
 	s := newTier(t, o)
 	defer s.close()
@@ -358,7 +367,9 @@ func testHistory(t *rapid.T) {
 			}
 			s.forget(d.Number())
 		}
-		s.whole(s.add(now))
+		n := s.add(now)
+		s.whole(n)
+		forms[form(s.objects[n][s.differences[n].Data+atForm])]++
 	}
 	for n := range s.plain {
 		s.whole(n)

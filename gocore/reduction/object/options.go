@@ -35,6 +35,8 @@ type Options struct {
 	// Parallel runs work(0) to work(n-1), in any order and by several goroutines if it likes, and returns when all have returned. Default: as many
 	// goroutines as Go runs at once.
 	Parallel func(n int, work func(i int))
+
+	handicap uint64 // tests: bytes by which a map counts as longer than it is
 }
 
 func (o *Options) complete() error {

@@ -97,7 +97,7 @@ func (w *Writer) describe(d *Draft, found *difference.Difference, m *difference.
 			return nil, nil
 		}
 	}
-	if found.MetadataBytes() >= uint64(len(d.body)) {
+	if found.MetadataBytes() >= uint64(len(d.body))+w.options.handicap {
 		return nil, nil
 	}
 	sources := slices.Concat(d.sources, chain)
