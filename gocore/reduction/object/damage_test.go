@@ -111,7 +111,10 @@ func TestOtherObject(t *testing.T) {
 		"name":          func(_ *model.Difference, names []string, _ []model.Span) []string { names[1] = "other"; return nil },
 		"size":          func(_ *model.Difference, _ []string, spans []model.Span) []string { spans[0].Bytes--; return nil },
 		"fewer names":   func(_ *model.Difference, names []string, _ []model.Span) []string { return names[1:] },
-		"impossible":    func(d *model.Difference, _ []string, _ []model.Span) []string { d.Sources = append(d.Sources, d.Sources...); return nil },
+		"impossible": func(d *model.Difference, _ []string, _ []model.Span) []string {
+			d.Sources = append(d.Sources, d.Sources...)
+			return nil
+		},
 	} {
 		d := *s.differences[number]
 		d.Sources = slices.Clone(d.Sources)

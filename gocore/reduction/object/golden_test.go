@@ -10,6 +10,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/zeebo/xxh3"
+
 	"velocpy/gocore/reduction/dedup"
 	"velocpy/gocore/reduction/difference"
 )
@@ -75,7 +77,11 @@ func TestGoldenBytes(t *testing.T) {
 			for _, source := range d.Sources {
 				text = fmt.Appendf(text, " %d", source.Number)
 			}
-			text = append(append(text, '\n'), hex.Dump(s.objects[n])...)
+			text = append(text, '\n')
+			for _, r := range s.plain[n] { // for readers in other languages
+				text = fmt.Appendf(text, "region %s: %d bytes, XXH3-64 %016x\n", r.Name, len(r.Bytes), xxh3.Hash(r.Bytes))
+			}
+			text = append(text, hex.Dump(s.objects[n])...)
 			s.whole(n)
 			forms[form(s.objects[n][d.Data+atForm])]++
 		}
