@@ -46,7 +46,7 @@ func TestLongHistory(t *testing.T) {
 				now[i].Bytes[j] = byte(random.Uint32())
 			}
 		}
-		longest, most, bases, kept := 0, 0, 0, 0
+		longest, most, bases, kept, stored := 0, 0, 0, 0, int64(0)
 		for i := range 300 {
 			for range random.IntN(12) {
 				p := now[random.IntN(len(now))].Bytes
@@ -58,6 +58,7 @@ func TestLongHistory(t *testing.T) {
 			if len(d.Sources) == 0 {
 				bases++
 			}
+			stored += d.Data
 			if i >= 10 {
 				s.drop(n - 10)
 			}
@@ -66,13 +67,13 @@ func TestLongHistory(t *testing.T) {
 				s.whole(n)
 			}
 		}
-		for n := range s.plain {
+		for _, n := range s.live() {
 			s.whole(n)
 			s.parts(n)
 		}
-		t.Logf("%v: chains of at most %d, %d sources, %d bases, %d objects", method, longest, most, bases, kept)
-		if longest != o.MaxChain || most > o.MaxSources || bases < 2 || bases > 60 || kept > 3*o.MaxSources {
-			t.Errorf("%v: chains of %d, %d sources, %d bases, %d objects", method, longest, most, bases, kept)
+		t.Logf("%v: chains of at most %d, %d sources, %d bases, %d objects, %d bytes", method, longest, most, bases, kept, stored)
+		if longest != o.MaxChain || most < o.MaxSources/2 || most > o.MaxSources || bases != 1 || kept > 3*o.MaxSources || stored > 400_000 {
+			t.Errorf("%v: chains of %d, %d sources, %d bases, %d objects, %d bytes", method, longest, most, bases, kept, stored)
 		}
 		if slices.Max(s.writer.Known()) != 300 {
 			t.Errorf("%v: known are %d", method, s.writer.Known())

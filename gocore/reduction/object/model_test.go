@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -127,6 +128,9 @@ func clone(list []dedup.Region) []dedup.Region {
 	return list
 }
 
+// live are the live checkpoints, ascending.
+func (s *tier) live() []uint32 { return slices.Sorted(maps.Keys(s.plain)) }
+
 // drop makes a checkpoint not live any more, removes the objects that no live checkpoint needs, and forgets them.
 func (s *tier) drop(number uint32) {
 	delete(s.plain, number)
@@ -137,7 +141,7 @@ func (s *tier) drop(number uint32) {
 			needed[source.Number] = true
 		}
 	}
-	for n := range s.objects {
+	for _, n := range slices.Sorted(maps.Keys(s.objects)) {
 		if !needed[n] {
 			s.forget(n)
 			delete(s.objects, n)
@@ -351,7 +355,7 @@ func testHistory(t *rapid.T, forms map[form]int) {
 		now = change(t, now, s.random, o.Chunk)
 		switch rapid.SampledFrom([]string{"", "", "", "drop", "forget", "large"}).Draw(t, "then") {
 		case "drop":
-			for n := range s.plain {
+			for _, n := range s.live() {
 				if s.random.IntN(2) == 0 {
 					s.drop(n)
 				}
@@ -371,7 +375,7 @@ func testHistory(t *rapid.T, forms map[form]int) {
 		s.whole(n)
 		forms[form(s.objects[n][s.differences[n].Data+atForm])]++
 	}
-	for n := range s.plain {
+	for _, n := range s.live() {
 		s.whole(n)
 		s.parts(n)
 	}

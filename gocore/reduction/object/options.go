@@ -28,7 +28,8 @@ type Options struct {
 	Lineage uint64            // number of the lineage, and seed of its digests: it must be random
 	First   uint32            // number of the first checkpoint. Default: 1
 	Record  int64             // bytes of memory for the digests of earlier checkpoints
-	// MaxSources bounds the sources of a checkpoint. One that would have more becomes a base, which has none. Default: DefaultSources.
+	// MaxSources bounds the sources of a checkpoint. Before it would have more, it stores the bytes anew that lie in the objects with the fewest of them;
+	// if that does not help it becomes a base, which has no sources. Default: DefaultSources.
 	MaxSources int
 	// MaxChain bounds how many metadata of earlier checkpoints a reader needs to locate the bytes of one. Default: DefaultChain.
 	MaxChain int

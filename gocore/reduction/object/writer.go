@@ -69,8 +69,9 @@ type stretch struct {
 }
 
 // Draft de-duplicates a checkpoint and gives it the next number. It is the lineage's last checkpoint from now on. The regions must not change before Write has
-// returned, or the draft is dropped. After an error the lineage is as before.
+// returned, or the draft is dropped. After an error the last checkpoint is the one before.
 func (w *Writer) Draft(regions []dedup.Region) (*Draft, error) {
+	w.thin()
 	found, m, err := w.lineage.Dedup(w.next, regions)
 	if err != nil {
 		return nil, err
