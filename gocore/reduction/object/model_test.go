@@ -246,11 +246,13 @@ func (s *tier) decode(r *Reader, number uint32, spans []model.Span, n int64, wan
 		s.t.Fatalf("checkpoint %d: %v", number, err)
 	}
 	want, once := bytes.Repeat([]byte{0xa5}, int(n)), make([]uint8, n)
+	region := 0
 	for _, w := range wanted {
-		for i, span := range spans {
-			if w.Offset >= span.Offset && w.End() <= span.End() && w.Bytes > 0 {
-				copy(want[w.Offset:w.End()], s.plain[number][i].Bytes[w.Offset-span.Offset:])
-			}
+		for w.Bytes > 0 && spans[region].End() < w.End() {
+			region++
+		}
+		if w.Bytes > 0 {
+			copy(want[w.Offset:w.End()], s.plain[number][region].Bytes[w.Offset-spans[region].Offset:])
 		}
 		for i := w.Offset; i < w.End(); i++ {
 			once[i] = 1
