@@ -193,6 +193,13 @@ func TestErrors(t *testing.T) {
 	}
 	draft := s.draft(s.plain[number])
 	choices := make([]regions.Choice, 3)
+	sources := make([]model.Source, len(draft.Sources()))
+	for i, n := range draft.Sources() {
+		sources[i].Number = n
+	}
+	if _, err := draft.Write(sources, choices[:1], 1<<40, nil, regions.Options{Room: s.room}); !errors.Is(err, ErrOptions) {
+		t.Errorf("too few choices: %v", err)
+	}
 	if _, err := draft.Write(nil, choices, 1<<40, nil, regions.Options{Room: s.room}); !errors.Is(err, ErrSources) {
 		t.Errorf("a draft with the sources %d is written without any: %v", draft.Sources(), err)
 	}

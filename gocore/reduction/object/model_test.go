@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -108,6 +109,15 @@ func (s *tier) add(checkpoint []dedup.Region) uint32 {
 	}
 	if err := described.Check(); err != nil || described.Number != d.Number() || described.Lineage != s.options.Lineage {
 		s.t.Fatalf("checkpoint %d: %+v: %v", d.Number(), described, err)
+	}
+	if s.random.IntN(4) == 0 { // the bytes do not depend on the number of goroutines
+		s.copies = 4 - s.copies
+		if again, same, err := s.write(d, described.Bytes()); err != nil || !bytes.Equal(object, again) || !reflect.DeepEqual(same, described) {
+			s.t.Fatalf("checkpoint %d: another object, %+v: %v", d.Number(), same, err)
+		}
+	}
+	if _, _, err := s.write(d, described.Bytes()-1); !errors.Is(err, regions.ErrLarge) {
+		s.t.Fatalf("checkpoint %d: one byte less than it has: %v", d.Number(), err)
 	}
 	n := described.Bytes()
 	if blocks := (n + regions.BlockBytes - 1) / regions.BlockBytes * regions.BlockBytes; int64(len(object)) != blocks || slices.Max(append(object[n:], 0)) > 0 {

@@ -32,7 +32,7 @@ func NewWriter(o Options) (*Writer, error) {
 	return &Writer{options: o, lineage: l, next: o.First}, nil
 }
 
-// Known returns the numbers of the objects that the next draft may have as sources, in ascending order.
+// Known returns the numbers of the objects that the next draft may have as sources, in ascending order. A draft makes them fewer, if they were many.
 func (w *Writer) Known() []uint32 {
 	known := w.lineage.Known()
 	if !w.broken {
