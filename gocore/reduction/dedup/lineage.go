@@ -71,6 +71,9 @@ func (l *Lineage) Forget(checkpoints ...uint32) {
 	l.located = l.located.Without(checkpoints...)
 }
 
+// Last returns the map of the last checkpoint, with the places void that were forgotten; nil before the first. It must not be changed.
+func (l *Lineage) Last() *difference.Map { return l.located }
+
 // Known returns the checkpoints, in ascending order, whose first occurrences the next difference may refer to.
 func (l *Lineage) Known() []uint32 {
 	known := l.record.Checkpoints()

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -108,6 +110,15 @@ func (s *tier) add(checkpoint []dedup.Region) uint32 {
 	if err := described.Check(); err != nil || described.Number != d.Number() || described.Lineage != s.options.Lineage {
 		s.t.Fatalf("checkpoint %d: %+v: %v", d.Number(), described, err)
 	}
+	if s.random.IntN(4) == 0 { // the bytes do not depend on the number of goroutines
+		s.copies = 4 - s.copies
+		if again, same, err := s.write(d, described.Bytes()); err != nil || !bytes.Equal(object, again) || !reflect.DeepEqual(same, described) {
+			s.t.Fatalf("checkpoint %d: another object, %+v: %v", d.Number(), same, err)
+		}
+	}
+	if _, _, err := s.write(d, described.Bytes()-1); !errors.Is(err, regions.ErrLarge) {
+		s.t.Fatalf("checkpoint %d: one byte less than it has: %v", d.Number(), err)
+	}
 	n := described.Bytes()
 	if blocks := (n + regions.BlockBytes - 1) / regions.BlockBytes * regions.BlockBytes; int64(len(object)) != blocks || slices.Max(append(object[n:], 0)) > 0 {
 		s.t.Fatalf("checkpoint %d: %d bytes for an object of %d, or not zero behind it", d.Number(), len(object), n)
@@ -127,6 +138,9 @@ func clone(list []dedup.Region) []dedup.Region {
 	return list
 }
 
+// live are the live checkpoints, ascending.
+func (s *tier) live() []uint32 { return slices.Sorted(maps.Keys(s.plain)) }
+
 // drop makes a checkpoint not live any more, removes the objects that no live checkpoint needs, and forgets them.
 func (s *tier) drop(number uint32) {
 	delete(s.plain, number)
@@ -137,7 +151,7 @@ func (s *tier) drop(number uint32) {
 			needed[source.Number] = true
 		}
 	}
-	for n := range s.objects {
+	for _, n := range slices.Sorted(maps.Keys(s.objects)) {
 		if !needed[n] {
 			s.forget(n)
 			delete(s.objects, n)
@@ -242,11 +256,13 @@ func (s *tier) decode(r *Reader, number uint32, spans []model.Span, n int64, wan
 		s.t.Fatalf("checkpoint %d: %v", number, err)
 	}
 	want, once := bytes.Repeat([]byte{0xa5}, int(n)), make([]uint8, n)
+	region := 0
 	for _, w := range wanted {
-		for i, span := range spans {
-			if w.Offset >= span.Offset && w.End() <= span.End() && w.Bytes > 0 {
-				copy(want[w.Offset:w.End()], s.plain[number][i].Bytes[w.Offset-span.Offset:])
-			}
+		for w.Bytes > 0 && spans[region].End() < w.End() {
+			region++
+		}
+		if w.Bytes > 0 {
+			copy(want[w.Offset:w.End()], s.plain[number][region].Bytes[w.Offset-spans[region].Offset:])
 		}
 		for i := w.Offset; i < w.End(); i++ {
 			once[i] = 1
@@ -323,9 +339,17 @@ func alter(list []dedup.Region, i int, what string, random *rand.Rand, chunk int
 	}
 }
 
-func TestHistories(t *testing.T) { rapid.Check(t, testHistory) }
+// Whatever the changes, and whatever is dropped or forgotten: each live checkpoint is read from the objects that its difference lists, whole and in parts.
+func TestHistories(t *testing.T) {
+	forms := map[form]int{}
+	rapid.Check(t, func(t *rapid.T) { testHistory(t, forms) })
+	t.Logf("objects by form: %v", forms)
+	if forms[formDifference] == 0 || forms[formMap] == 0 {
+		t.Errorf("not each form occurs: %v", forms)
+	}
+}
 
-func testHistory(t *rapid.T) {
+func testHistory(t *rapid.T, forms map[form]int) {
 	o := Options{
 		Method:     rapid.SampledFrom(methods).Draw(t, "method"),
 		Chunk:      1 << rapid.IntRange(5, 12).Draw(t, "log2 chunk"),
@@ -334,6 +358,7 @@ func testHistory(t *rapid.T) {
 		Record:     rapid.SampledFrom([]int64{0, 5_000, 1 << 20}).Draw(t, "record"),
 		MaxSources: rapid.IntRange(0, 6).Draw(t, "sources"),
 		MaxChain:   rapid.IntRange(0, 3).Draw(t, "chain"),
+		handicap:   rapid.SampledFrom([]uint64{0, 1 << 30}).Draw(t, "handicap"),
 	}
 	s := newTier(t, o)
 	defer s.close()
@@ -342,7 +367,7 @@ func testHistory(t *rapid.T) {
 		now = change(t, now, s.random, o.Chunk)
 		switch rapid.SampledFrom([]string{"", "", "", "drop", "forget", "large"}).Draw(t, "then") {
 		case "drop":
-			for n := range s.plain {
+			for _, n := range s.live() {
 				if s.random.IntN(2) == 0 {
 					s.drop(n)
 				}
@@ -358,9 +383,11 @@ func testHistory(t *rapid.T) {
 			}
 			s.forget(d.Number())
 		}
-		s.whole(s.add(now))
+		n := s.add(now)
+		s.whole(n)
+		forms[form(s.objects[n][s.differences[n].Data+atForm])]++
 	}
-	for n := range s.plain {
+	for _, n := range s.live() {
 		s.whole(n)
 		s.parts(n)
 	}

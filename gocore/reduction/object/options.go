@@ -28,13 +28,16 @@ type Options struct {
 	Lineage uint64            // number of the lineage, and seed of its digests: it must be random
 	First   uint32            // number of the first checkpoint. Default: 1
 	Record  int64             // bytes of memory for the digests of earlier checkpoints
-	// MaxSources bounds the sources of a checkpoint. One that would have more becomes a base, which has none. Default: DefaultSources.
+	// MaxSources bounds the sources of a checkpoint. Before it would have more, it stores the bytes anew that lie in the objects with the fewest of them;
+	// if that does not help it becomes a base, which has no sources. Default: DefaultSources.
 	MaxSources int
 	// MaxChain bounds how many metadata of earlier checkpoints a reader needs to locate the bytes of one. Default: DefaultChain.
 	MaxChain int
 	// Parallel runs work(0) to work(n-1), in any order and by several goroutines if it likes, and returns when all have returned. Default: as many
 	// goroutines as Go runs at once.
 	Parallel func(n int, work func(i int))
+
+	handicap uint64 // tests: bytes by which a map counts as longer than it is
 }
 
 func (o *Options) complete() error {
@@ -66,12 +69,16 @@ func (o *Options) dedup() dedup.Options {
 
 // parallel runs work in several goroutines.
 func parallel(n int, work func(i int)) {
-	var next atomic.Int64
+	var next, done atomic.Int64
 	together(min(n, runtime.GOMAXPROCS(0)), func(int) {
 		for i := next.Inc() - 1; i < int64(n); i = next.Inc() - 1 {
 			work(int(i))
+			done.Inc()
 		}
 	})
+	if done.Load() != int64(n) { // work has panicked in another goroutine: without its result nothing here is right
+		panic(errUnfinished)
+	}
 }
 
 // together runs do in several goroutines, and returns when all have ended.

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"velocpy/gocore/base/quantity"
-	"velocpy/gocore/model"
 	"velocpy/gocore/reduction/codec"
 )
 
@@ -58,7 +57,7 @@ func (r *Reader) open(object, container int32) (*opened, error) {
 		list[0] = o
 		return o, nil
 	}
-	o := &opened{plain: make([]byte, model.PartGrain)}
+	o := new(opened)
 	if len(list) == keptContainers {
 		o, list = list[len(list)-1], list[:len(list)-1]
 	}
@@ -70,12 +69,12 @@ func (r *Reader) open(object, container int32) (*opened, error) {
 	if err := r.read(source, begin, o.encoded); err != nil {
 		return nil, err
 	}
-	plain := places.plain(int(container))
-	c, err := codec.Open(o.encoded, int(plain))
+	plain := int(places.plain(int(container)))
+	c, err := codec.Open(o.encoded, plain)
 	if err != nil {
 		return nil, err
 	}
-	o.object, o.container, o.codec, o.plain, o.done = object, container, c, o.plain[:cap(o.plain)][:plain], 0
+	o.object, o.container, o.codec, o.plain, o.done = object, container, c, slices.Grow(o.plain[:0], plain)[:plain], 0
 	r.kept.list = slices.Insert(list, 0, o)
 	return o, nil
 }

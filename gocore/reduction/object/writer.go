@@ -32,7 +32,7 @@ func NewWriter(o Options) (*Writer, error) {
 	return &Writer{options: o, lineage: l, next: o.First}, nil
 }
 
-// Known returns the numbers of the objects that the next draft may have as sources, in ascending order.
+// Known returns the numbers of the objects that the next draft may have as sources, in ascending order. A draft makes them fewer, if they were many.
 func (w *Writer) Known() []uint32 {
 	known := w.lineage.Known()
 	if !w.broken {
@@ -69,8 +69,9 @@ type stretch struct {
 }
 
 // Draft de-duplicates a checkpoint and gives it the next number. It is the lineage's last checkpoint from now on. The regions must not change before Write has
-// returned, or the draft is dropped. After an error the lineage is as before.
+// returned, or the draft is dropped. After an error the last checkpoint is the one before.
 func (w *Writer) Draft(regions []dedup.Region) (*Draft, error) {
+	w.thin()
 	found, m, err := w.lineage.Dedup(w.next, regions)
 	if err != nil {
 		return nil, err
@@ -97,7 +98,7 @@ func (w *Writer) describe(d *Draft, found *difference.Difference, m *difference.
 			return nil, nil
 		}
 	}
-	if found.MetadataBytes() >= uint64(len(d.body)) {
+	if found.MetadataBytes() >= uint64(len(d.body))+w.options.handicap {
 		return nil, nil
 	}
 	sources := slices.Concat(d.sources, chain)

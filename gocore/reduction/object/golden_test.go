@@ -1,0 +1,105 @@
+package object
+
+import (
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/zeebo/xxh3"
+
+	"velocpy/gocore/reduction/dedup"
+	"velocpy/gocore/reduction/difference"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
+
+// smallHistory is seven checkpoints with all kinds of chunks: equal ones, shifted ones within a checkpoint and across, a region that shrinks to an odd size, one
+// that appears and an empty one.
+func smallHistory() [][]dedup.Region {
+	fill := func(n int, seed byte) []byte {
+		p := make([]byte, n)
+		for i := range p {
+			p[i] = byte(i)*seed + byte(i/32)
+		}
+		return p
+	}
+	a, b := fill(32*20, 3), fill(32*4+5, 5)
+	copy(b[32:64], a[96:128])
+	second := slices.Clone(a)
+	second[100]++
+	copy(second[256:], a[:32])
+	third := append(slices.Clone(a[:128]), make([]byte, 32*6)...)
+	fourth := slices.Clone(second)
+	fourth[300]++
+	mixed := make([]byte, 32*96) // each other chunk changes, and then the map is longer than a difference
+	for i := range mixed {
+		mixed[i] = byte(i / 32)
+	}
+	remixed := slices.Clone(mixed)
+	for i := range remixed {
+		remixed[i] += byte(i/32%2) * 96
+	}
+	return [][]dedup.Region{
+		{{Name: "a", Bytes: a}, {Name: "mixed", Bytes: mixed}, {Name: "b", Bytes: b}},
+		{{Name: "a", Bytes: second}, {Name: "empty"}, {Name: "mixed", Bytes: remixed}, {Name: "b", Bytes: b[:70]}},
+		{{Name: "a", Bytes: second}, {Name: "mixed", Bytes: remixed}, {Name: "b", Bytes: b[:71]}},
+		{{Name: "mixed", Bytes: remixed[:3000]}, {Name: "a", Bytes: second}},
+		{{Name: "b", Bytes: append(slices.Clone(b), 1, 2, 3)}, {Name: "new", Bytes: third}, {Name: "a", Bytes: second}},
+		{{Name: "b", Bytes: append(slices.Clone(b), 1, 2, 3)}, {Name: "new", Bytes: third}, {Name: "a", Bytes: fourth}},
+		{{Name: "b", Bytes: b}, {Name: "new", Bytes: third}, {Name: "a", Bytes: fourth}},
+	}
+}
+
+// smallTier has the small history.
+func smallTier(t fataler, method difference.Method) *tier {
+	s := newTier(t, Options{Method: method, Chunk: 32, Lineage: 0x0123456789abcdef, Record: 100_000})
+	for _, regions := range smallHistory() {
+		s.add(regions)
+	}
+	return s
+}
+
+// The bytes are the format: they must never change, and a GPU must write the same ones.
+func TestGoldenBytes(t *testing.T) {
+	forms := map[form]int{}
+	for _, method := range methods {
+		s := smallTier(t, method)
+		defer s.close()
+		var text []byte
+		for _, n := range slices.Sorted(maps.Keys(s.objects)) {
+			d := s.differences[n]
+			text = fmt.Appendf(text, "checkpoint %d: %d bytes of containers, %d of metadata, sources", n, d.Data, d.Meta)
+			for _, source := range d.Sources {
+				text = fmt.Appendf(text, " %d", source.Number)
+			}
+			text = append(text, '\n')
+			for _, r := range s.plain[n] { // for readers in other languages
+				text = fmt.Appendf(text, "region %s: %d bytes, XXH3-64 %016x\n", r.Name, len(r.Bytes), xxh3.Hash(r.Bytes))
+			}
+			text = append(text, hex.Dump(s.objects[n])...)
+			s.whole(n)
+			forms[form(s.objects[n][d.Data+atForm])]++
+		}
+		name := filepath.Join("testdata", method.String()+".txt")
+		if *rewrite {
+			if err := os.WriteFile(name, text, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(text) != string(want) {
+			t.Errorf("%v: the objects are not those of %s", method, name)
+		}
+	}
+	if forms[formDifference] == 0 || forms[formMap] == 0 {
+		t.Errorf("not each form occurs: %v", forms)
+	}
+}

@@ -1,0 +1,62 @@
+"""The second reader of objects on the objects that the Go tests keep."""
+
+import re
+from pathlib import Path
+
+import pytest
+import xxhash
+from second_object import Lineage, Object
+
+KEPT = Path(__file__).parents[2] / "gocore/reduction/object/testdata"
+
+
+def golden(name):
+    """Objects, sources and region sums of a kept history, by number."""
+    objects, sources, regions = {}, {}, {}
+    for part in (KEPT / name).read_text().split("checkpoint ")[1:]:
+        head, *lines = part.splitlines()
+        number, containers, _, *listed = map(int, re.findall(r"\d+", head))
+        found = [re.fullmatch(r"region (\w+): (\d+) bytes, XXH3-64 (\w+)", line) for line in lines]
+        regions[number] = {m[1]: (int(m[2]), int(m[3], 16)) for m in found if m}
+        dump = [line.split("  |")[0].split("  ", 1)[1] for line in lines if "  |" in line]
+        objects[number] = (bytes.fromhex(" ".join(dump)), containers)
+        sources[number] = listed
+    return objects, sources, regions
+
+
+def sums(restored):
+    return {name: (len(data), xxhash.xxh3_64_intdigest(data)) for name, data in restored.items()}
+
+
+@pytest.mark.parametrize("method", ["full", "basic", "list", "tree", "runs"])
+def test_kept_objects(method):
+    objects, sources, regions = golden(f"{method}.txt")
+    lineage = Lineage({number: Object(*parts) for number, parts in objects.items()})
+    assert len(objects) == 7
+    assert (method == "full") == (not any(sources.values()))
+    for number, wanted in regions.items():
+        restored = lineage.restore(number, sources[number])
+        assert sums(restored) == wanted
+        assert list(restored) == list(wanted)
+
+
+def test_both_forms_are_kept():
+    forms = {Object(*parts).form for parts in golden("runs.txt")[0].values()}
+    assert forms == {1, 2}
+
+
+def test_damage_is_found():
+    objects, sources, regions = golden("tree.txt")
+    others = {number: Object(*objects[number]) for number in sources[2]}
+    data, containers = objects[2]
+    refused = 0
+    for at in range(0, len(data), 5):
+        damaged = bytearray(data)
+        damaged[at] ^= 16
+        try:
+            restored = Lineage(others | {2: Object(bytes(damaged), containers)}).restore(2, sources[2])
+        except ValueError:
+            refused += 1
+        else:
+            assert sums(restored) == regions[2], at
+    assert refused > 3 * len(data) // 5 // 4
