@@ -1,9 +1,11 @@
 package durable
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
+	"velocpy/gocore/base/checksum"
 	"velocpy/gocore/base/description"
 	"velocpy/gocore/model"
 	"velocpy/gocore/reduction/codec"
@@ -64,6 +66,20 @@ func (d *drafts) object(l *catalog.Layout, slot []byte) (*model.Difference, []by
 		panic(err)
 	}
 	return made, stored
+}
+
+// put writes a checkpoint of one region as a difference, and waits until its outcome is known.
+func (d *drafts) put(to *Dir, landed chan *Change, key int64, serial uint64, off int64, p []byte) error {
+	l := &catalog.Layout{Layout: model.Layout{Slot: int64(len(p)), Spans: []model.Span{{Bytes: int64(len(p))}}, Text: fmt.Sprint(len(p))}}
+	row := &catalog.Row{Key: model.NumberKey(key), Serial: serial, Layout: l, Align: 64, Sums: []uint64{checksum.Sum(p)}, Content: catalog.Difference}
+	var stored []byte
+	row.Difference, stored = d.object(l, p)
+	d.lies(row.Difference, off)
+	if err := to.Space().Write(off, stored); err != nil {
+		return err
+	}
+	to.Commit(&Change{History: "h", Put: row, Off: off})
+	return (<-landed).Err
 }
 
 // lies makes an object known, from its place on.
