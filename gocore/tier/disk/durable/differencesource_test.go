@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -116,9 +117,7 @@ func TestDamageToObjects(t *testing.T) {
 					t.Errorf("bytes were not to be read: %v", sum.Faults)
 				}
 				sum := s.check(Scope{Data: true})
-				var all []int64
 				for _, f := range sum.Faults {
-					all = append(all, f.Row.Key.Number)
 					of := "its object: "
 					if uint32(f.Row.Key.Number) != own {
 						of = fmt.Sprintf("the object of an earlier checkpoint, number %d of the lineage: ", own)
@@ -521,5 +520,70 @@ func TestChecksumsThatDoNotFitADifference(t *testing.T) {
 	if sum.Damaged != 1 || sum.Faults[0].Kind != Changed || sum.Faults[0].Row.Bytes != 600<<10+17 || sum.Faults[0].Row.Region != 0 ||
 		sum.Faults[0].Why != mismatch+"; the objects with the numbers [1 2] of the lineage have them" {
 		t.Errorf("%v", sum.Faults)
+	}
+}
+
+// forgedMetadata is a record with a difference that was never written, in file 1: it claims so many bytes of metadata for its own object, and for a source.
+func forgedMetadata(key, at, own, source int64) []byte {
+	l := &catalog.Layout{ID: 77, Layout: model.Layout{Slot: 1 << 40, Spans: []model.Span{{Bytes: 1 << 40}}, Text: "forged"}}
+	row := &catalog.Row{
+		Key: model.NumberKey(key), Serial: uint64(key), Layout: l, Align: 64, Content: catalog.Difference, Extents: []catalog.Extent{{File: 1, Offset: at, Bytes: segment.Blocks(own)}},
+		Difference: &model.Difference{Lineage: 7, Number: uint32(key), Meta: own, Sources: []model.Source{{Meta: source}}},
+		Sources:    [][]catalog.Extent{{{File: 1, Offset: 2 << 30, Bytes: segment.Blocks(source)}}},
+	}
+	return forgedOf(row)
+}
+
+// A check of differences that claim long metadata takes little memory: one reader at a time has such, and none where the data files end before.
+func TestLongMetadataTakeLittleMemory(t *testing.T) {
+	o := real(t)
+	if err := os.RemoveAll(o.Dir); err != nil {
+		t.Fatal(err)
+	}
+	o.SegmentBytes = 4 << 30
+	d := mustOpen(t, o)
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	const source = 1 << 30
+	var records [][]byte
+	for i := range int64(3) {
+		records = append(records, forgedMetadata(i+1, i<<28, 5000, source))
+	}
+	records = append(records, forgedMetadata(4, 3500<<20, 80<<20, source))
+	err := forged(records...)(o)
+	if err == nil {
+		err = os.WriteFile(dataFile(o, 1), nil, 0o600)
+	}
+	if err == nil {
+		err = os.Truncate(dataFile(o, 1), front(madeWhole, o.SegmentBytes)+2<<30+source)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := Read(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c *Check
+	if err := bounded(t, func() error {
+		if c, err = v.Check(Scope{Data: true}); err == nil {
+			_, err = c.Step(func() bool { return false })
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[int64]Kind{}
+	for _, f := range c.Summary().Faults {
+		if f.Row != nil {
+			kinds[f.Row.Key.Number] = f.Kind
+		}
+	}
+	if !maps.Equal(kinds, map[int64]Kind{1: Changed, 2: Changed, 3: Changed, 4: Missing}) || c.longest == nil {
+		t.Errorf("%v: %v", kinds, c.Summary().Faults)
+	}
+	if err := v.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
