@@ -276,6 +276,23 @@ func (s *tier) decode(r *Reader, number uint32, spans []model.Span, n int64, wan
 	}
 }
 
+// resume replaces the writer by one that goes on behind a checkpoint.
+func (s *tier) resume(number uint32) {
+	s.t.Helper()
+	r, _, _ := s.open(number)
+	w, err := NewWriter(s.options)
+	if err == nil {
+		err = w.Resume(r.Map(), s.plain[number])
+	}
+	if err != nil {
+		s.t.Fatalf("resumed behind checkpoint %d: %v", number, err)
+	}
+	if known := w.Known(); !slices.Equal(known, r.Map().Named()) {
+		s.t.Fatalf("resumed behind checkpoint %d: %d are known, and the map names %d", number, known, r.Map().Named())
+	}
+	s.writer, s.forgotten = w, map[uint32]bool{}
+}
+
 // change makes the next checkpoint from the one before.
 func change(t *rapid.T, list []dedup.Region, random *rand.Rand, chunk int) []dedup.Region {
 	list = clone(list)
@@ -365,7 +382,7 @@ func testHistory(t *rapid.T, forms map[form]int) {
 	var now []dedup.Region
 	for range rapid.IntRange(1, 14).Draw(t, "steps") {
 		now = change(t, now, s.random, o.Chunk)
-		switch rapid.SampledFrom([]string{"", "", "", "drop", "forget", "large"}).Draw(t, "then") {
+		switch rapid.SampledFrom([]string{"", "", "", "drop", "forget", "large", "resume"}).Draw(t, "then") {
 		case "drop":
 			for _, n := range s.live() {
 				if s.random.IntN(2) == 0 {
@@ -375,6 +392,10 @@ func testHistory(t *rapid.T, forms map[form]int) {
 		case "forget":
 			if known := s.writer.Known(); len(known) > 0 {
 				s.forget(known[s.random.IntN(len(known))])
+			}
+		case "resume":
+			if n := s.writer.next - 1; s.plain[n] != nil {
+				s.resume(n)
 			}
 		case "large":
 			d := s.draft(now)
