@@ -114,7 +114,7 @@ func TestFaults(t *testing.T) {
 	} else if !tenth() && points.Load() < want || points.Load() < want/(parts()+parts()/5) {
 		t.Errorf("only %d points", points.Load())
 	}
-	if n := sharing.Load() - shared; n < points.Load()/10 {
+	if n := sharing.Load() - shared; n < points.Load()/20 {
 		t.Errorf("only %d checkpoints had objects of others", n)
 	}
 }
