@@ -98,8 +98,10 @@ func TestFormsOfRows(t *testing.T) {
 			}
 		}
 	}
-	if got := string(appendForm(nil, 2)); got != `, "form": "unknown"` {
-		t.Error(got)
+	for content, want := range map[catalog.Content]string{catalog.Difference: "difference", catalog.Difference + 1: "unknown"} {
+		if got := string(appendForm(nil, content)); got != `, "form": "`+want+`"` {
+			t.Error(got)
+		}
 	}
 	ask(t, desk, map[string]any{"op": "close", "view": 1})
 }

@@ -34,7 +34,7 @@ var layers = []struct {
 	{"tier/host", []string{"tier", "policy/coldstart", "device", "base/"}},
 	{"tier/devicememory", []string{"tier", "transfer/borrow", "device", "device/hazard", "base/", "model"}},
 	{"tier/disk", []string{"tier", "tier/disk/", "policy/engine", "checkpoint", "base/", "model"}},
-	{"tier/disk/durable", []string{"tier", "tier/disk/", "reduction/codec", "base/", "model"}},
+	{"tier/disk/durable", []string{"tier", "tier/disk/", "reduction/codec", "reduction/difference", "reduction/object", "base/", "model"}},
 	{"tier/disk/segment", []string{"tier", "base/"}},
 	{"tier/disk/", []string{"base/", "model"}},
 	{"tier/tiertest", []string{"tier", "base/"}},

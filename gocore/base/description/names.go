@@ -6,37 +6,31 @@ import (
 	"velocpy/gocore/model"
 )
 
-// Names returns a name for each region, all of them distinct: those of the description, or, where it has none or Check would refuse it, the regions' numbers.
+// mostNamed bounds the bytes of a name that Names returns: what refers to regions by name keeps the length in 16 bits.
+const mostNamed = 1<<16 - 1
+
+// Names returns a name for each region, no two alike: those that the description has. The regions of a sequence, those of a layout whose text Check would
+// refuse, and those of one with a name of more than 65535 bytes are named by their index: "#0", "#1" and so on.
 func Names(l *model.Layout) []string {
 	all := make([]string, len(l.Spans))
-	if Check(l) == nil && l.Text[2] != sequenceKind {
-		eachRegion(l, func(i int, name, _ string) { all[i] = name })
+	if Check(l) == nil && l.Text[2] != sequenceKind && takeNames(l, all) {
 		return all
 	}
 	for i := range all {
-		all[i] = "\x00" + strconv.Itoa(i) // hardly the name of a region in another version of the history
+		all[i] = "#" + strconv.Itoa(i)
 	}
 	return all
 }
 
-// eachRegion calls f with the name and the dtype of each region of a layout that has passed Check.
-func eachRegion(l *model.Layout, f func(i int, name, dtype string)) {
-	p := fields{p: l.Text}
-	p.take(headBytes)
-	for i := range l.Spans {
-		name := p.text()
-		p.take(1 + 4) // library and place
-		dtype := p.text()
-		p.take(8)
-		axes := int(p.u8())
-		p.take(8 * axes)
-		if p.u8() == orderListed {
-			p.take(axes)
+// takeNames fills in the names of a description that is right; false if one is too long.
+func takeNames(l *model.Layout, all []string) bool {
+	f := fields{p: l.Text}
+	f.take(headBytes)
+	for i := range all {
+		all[i], _ = f.region(l.Spans[i])
+		if len(all[i]) > mostNamed {
+			return false
 		}
-		p.take(8 + 8)
-		f(i, name, dtype)
 	}
+	return true
 }
-
-// headBytes is the length of what stands before the first region.
-const headBytes = 1 + 1 + 1 + 4

@@ -58,6 +58,9 @@ func TestEveryBit(t *testing.T) {
 		if method == difference.Runs {
 			step = 3
 		}
+		if raceDetector { // one goroutine does everything
+			step = 101
+		}
 		for damaged, object := range s.objects {
 			data := s.differences[damaged].Data
 			for bit := int(damaged) % step; bit < 8*len(object); bit += step {
@@ -89,7 +92,7 @@ func TestEveryBit(t *testing.T) {
 				object[bit/8] ^= 1 << (bit % 8)
 			}
 		}
-		if flips < 500 || found < flips/2 {
+		if flips < 100 || found < flips/2 {
 			t.Errorf("%v: %d of %d restores failed", method, found, flips)
 		}
 		t.Logf("%v: %d of %d restores failed", method, found, flips)
@@ -190,6 +193,13 @@ func TestErrors(t *testing.T) {
 	}
 	draft := s.draft(s.plain[number])
 	choices := make([]regions.Choice, 3)
+	sources := make([]model.Source, len(draft.Sources()))
+	for i, n := range draft.Sources() {
+		sources[i].Number = n
+	}
+	if _, err := draft.Write(sources, choices[:1], 1<<40, nil, regions.Options{Room: s.room}); !errors.Is(err, ErrOptions) {
+		t.Errorf("too few choices: %v", err)
+	}
 	if _, err := draft.Write(nil, choices, 1<<40, nil, regions.Options{Room: s.room}); !errors.Is(err, ErrSources) {
 		t.Errorf("a draft with the sources %d is written without any: %v", draft.Sources(), err)
 	}

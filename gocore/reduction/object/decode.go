@@ -17,7 +17,7 @@ const inBytes = 2 << 20
 
 // Decode decodes what is wanted of the regions: ascending, disjoint spans of the slot, each in a region. arrived is told of every wanted byte once, when it is
 // there, as spans of the slot; several goroutines may call it at once. Each container that has a wanted byte is read and opened once, and its chunks are decoded
-// that have one. Errors about containers are of type *Damage; those of the caller's read are returned as they are. After an error the wanted bytes have no meaning.
+// that have one. Calls at once need a Room each. Errors about containers are of type *Damage; those of the caller's read are returned as they are. After an error the wanted bytes have no meaning.
 func (r *Reader) Decode(wanted []model.Span, slot []byte, arrived func(at, n int64), o regions.Options) error {
 	pieces, err := r.plan(wanted)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -108,6 +109,15 @@ func (s *tier) add(checkpoint []dedup.Region) uint32 {
 	}
 	if err := described.Check(); err != nil || described.Number != d.Number() || described.Lineage != s.options.Lineage {
 		s.t.Fatalf("checkpoint %d: %+v: %v", d.Number(), described, err)
+	}
+	if s.random.IntN(4) == 0 { // the bytes do not depend on the number of goroutines
+		s.copies = 4 - s.copies
+		if again, same, err := s.write(d, described.Bytes()); err != nil || !bytes.Equal(object, again) || !reflect.DeepEqual(same, described) {
+			s.t.Fatalf("checkpoint %d: another object, %+v: %v", d.Number(), same, err)
+		}
+	}
+	if _, _, err := s.write(d, described.Bytes()-1); !errors.Is(err, regions.ErrLarge) {
+		s.t.Fatalf("checkpoint %d: one byte less than it has: %v", d.Number(), err)
 	}
 	n := described.Bytes()
 	if blocks := (n + regions.BlockBytes - 1) / regions.BlockBytes * regions.BlockBytes; int64(len(object)) != blocks || slices.Max(append(object[n:], 0)) > 0 {
@@ -246,11 +256,13 @@ func (s *tier) decode(r *Reader, number uint32, spans []model.Span, n int64, wan
 		s.t.Fatalf("checkpoint %d: %v", number, err)
 	}
 	want, once := bytes.Repeat([]byte{0xa5}, int(n)), make([]uint8, n)
+	region := 0
 	for _, w := range wanted {
-		for i, span := range spans {
-			if w.Offset >= span.Offset && w.End() <= span.End() && w.Bytes > 0 {
-				copy(want[w.Offset:w.End()], s.plain[number][i].Bytes[w.Offset-span.Offset:])
-			}
+		for w.Bytes > 0 && spans[region].End() < w.End() {
+			region++
+		}
+		if w.Bytes > 0 {
+			copy(want[w.Offset:w.End()], s.plain[number][region].Bytes[w.Offset-spans[region].Offset:])
 		}
 		for i := w.Offset; i < w.End(); i++ {
 			once[i] = 1
@@ -262,6 +274,23 @@ func (s *tier) decode(r *Reader, number uint32, spans []model.Span, n int64, wan
 	if !bytes.Equal(count, once) {
 		s.t.Fatalf("checkpoint %d: not each wanted byte arrived once", number)
 	}
+}
+
+// resume replaces the writer by one that goes on behind a checkpoint.
+func (s *tier) resume(number uint32) {
+	s.t.Helper()
+	r, _, _ := s.open(number)
+	w, err := NewWriter(s.options)
+	if err == nil {
+		err = w.Resume(r.Map(), s.plain[number])
+	}
+	if err != nil {
+		s.t.Fatalf("resumed behind checkpoint %d: %v", number, err)
+	}
+	if known := w.Known(); !slices.Equal(known, r.Map().Named()) {
+		s.t.Fatalf("resumed behind checkpoint %d: %d are known, and the map names %d", number, known, r.Map().Named())
+	}
+	s.writer, s.forgotten = w, map[uint32]bool{}
 }
 
 // change makes the next checkpoint from the one before.
@@ -353,7 +382,7 @@ func testHistory(t *rapid.T, forms map[form]int) {
 	var now []dedup.Region
 	for range rapid.IntRange(1, 14).Draw(t, "steps") {
 		now = change(t, now, s.random, o.Chunk)
-		switch rapid.SampledFrom([]string{"", "", "", "drop", "forget", "large"}).Draw(t, "then") {
+		switch rapid.SampledFrom([]string{"", "", "", "drop", "forget", "large", "resume"}).Draw(t, "then") {
 		case "drop":
 			for _, n := range s.live() {
 				if s.random.IntN(2) == 0 {
@@ -363,6 +392,10 @@ func testHistory(t *rapid.T, forms map[form]int) {
 		case "forget":
 			if known := s.writer.Known(); len(known) > 0 {
 				s.forget(known[s.random.IntN(len(known))])
+			}
+		case "resume":
+			if n := s.writer.next - 1; s.plain[n] != nil {
+				s.resume(n)
 			}
 		case "large":
 			d := s.draft(now)

@@ -69,12 +69,16 @@ func (o *Options) dedup() dedup.Options {
 
 // parallel runs work in several goroutines.
 func parallel(n int, work func(i int)) {
-	var next atomic.Int64
+	var next, done atomic.Int64
 	together(min(n, runtime.GOMAXPROCS(0)), func(int) {
 		for i := next.Inc() - 1; i < int64(n); i = next.Inc() - 1 {
 			work(int(i))
+			done.Inc()
 		}
 	})
+	if done.Load() != int64(n) { // work has panicked in another goroutine: without its result nothing here is right
+		panic(errUnfinished)
+	}
 }
 
 // together runs do in several goroutines, and returns when all have ended.

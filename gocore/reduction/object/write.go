@@ -14,6 +14,9 @@ func (d *Draft) Write(sources []model.Source, choices []regions.Choice, most int
 	if err := d.check(sources); err != nil {
 		return nil, err
 	}
+	if len(choices) != len(d.regions) {
+		return nil, fmt.Errorf("%w: %d choices for %d regions", ErrOptions, len(choices), len(d.regions))
+	}
 	h := &head{number: d.number, lineage: d.lineage, form: d.form, firsts: d.firsts}
 	var meta int64
 	behind := func(e *model.Encoding) ([]byte, error) {

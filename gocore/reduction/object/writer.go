@@ -32,7 +32,18 @@ func NewWriter(o Options) (*Writer, error) {
 	return &Writer{options: o, lineage: l, next: o.First}, nil
 }
 
-// Known returns the numbers of the objects that the next draft may have as sources, in ascending order.
+// Resume makes a checkpoint that was written before the last one of a new Writer of the same lineage: for a store that was opened again. m is its map (Reader.Map),
+// and the regions have its bytes. The next checkpoint gets the next number, and may refer to the objects that m names. The digests of earlier checkpoints are not
+// known: bytes that were not at the same place in the last one are stored anew. It takes as long as a Draft.
+func (w *Writer) Resume(m *difference.Map, regions []dedup.Region) error {
+	if err := w.lineage.Resume(m, regions); err != nil {
+		return err
+	}
+	w.next, w.broken = m.Checkpoint+1, true // the next one needs no metadata of others
+	return nil
+}
+
+// Known returns the numbers of the objects that the next draft may have as sources, in ascending order. A draft makes them fewer, if they were many.
 func (w *Writer) Known() []uint32 {
 	known := w.lineage.Known()
 	if !w.broken {

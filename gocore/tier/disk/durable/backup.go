@@ -22,6 +22,9 @@ import (
 // A writer that is always ahead cannot prolong the rounds for ever. If a key was replaced since, the copy has its earlier version, provided that checksums
 // prove it.
 //
+// The copy of a difference has its own object and its sources, and an object that several checkpoints need lies in the copy once. As long as the catalog has a
+// row that refers to an object, the object is in its room, so what was read of it is right.
+//
 // Each copy is read back and verified against its checksums before it counts. So bytes that the writer put over a checkpoint never replace an older intact
 // version.
 type Backup struct {
@@ -35,6 +38,7 @@ type Backup struct {
 	copied map[uint64]source // by serial
 	latest map[keyOf]uint64  // serials, of the keys of the copy
 	next   int64             // offset in the space of the copy where free room begins
+	rooms  map[claim]int64   // offset in the copy of the objects that are there, by their rooms in the source; none is its row's own
 	rounds int
 	wrong  map[uint64]int // by serial: how often a copy did not match its checksums
 	done   BackedUp
@@ -59,6 +63,7 @@ type source struct {
 	bytes   int64
 	summed  bool
 	damaged bool
+	rooms   []run // in the space of the copy, those of sources included
 }
 
 // BackedUp reports the result of a backup.
@@ -81,7 +86,7 @@ var ErrNotEmpty = errors.New("the directory is not empty")
 
 // NewBackup begins a backup into an empty directory, which it creates if needed. It fails with ErrDamaged if the source's catalog is damaged.
 func NewBackup(from, to Options) (_ *Backup, err error) {
-	b := &Backup{copied: map[uint64]source{}, latest: map[keyOf]uint64{}, wrong: map[uint64]int{}, landed: make(chan error)}
+	b := &Backup{copied: map[uint64]source{}, latest: map[keyOf]uint64{}, wrong: map[uint64]int{}, rooms: map[claim]int64{}, landed: make(chan error)}
 	if b.from, err = Read(from); err != nil {
 		return nil, err
 	}
@@ -115,7 +120,7 @@ func (b *Backup) look(now *contents) {
 		now.state.Each(h.ID, func(row catalog.Row) bool {
 			if _, ok := b.copied[row.Serial]; !ok {
 				r, _ := now.identity.place(row.Extents) // the survey has verified that the row has a place
-				b.queue = append(b.queue, source{h.Name, row.Key, row.Serial, r.from, r.end - r.from, row.Sums != nil, false})
+				b.queue = append(b.queue, source{history: h.Name, key: row.Key, serial: row.Serial, from: r.from, bytes: r.end - r.from, summed: row.Sums != nil})
 			}
 			return true
 		})
@@ -156,7 +161,7 @@ func (b *Backup) copySome() (err error) {
 	}
 	defer func() { err = errors.Join(err, m.Unmap(), w.close()) }()
 	var changes []*Change
-	for bytes := int64(0); len(b.queue) > 0 && bytes < backupBytes && len(changes) < backupRows; {
+	for from := b.next; len(b.queue) > 0 && b.next-from < backupBytes && len(changes) < backupRows; {
 		x := b.queue[0]
 		b.queue = b.queue[1:]
 		c, err := b.copyOne(x, m.Bytes(0, windowBytes), w)
@@ -165,7 +170,6 @@ func (b *Backup) copySome() (err error) {
 		}
 		if c != nil {
 			changes = append(changes, c)
-			bytes += x.bytes
 		}
 	}
 	return b.commit(changes...)
@@ -178,36 +182,100 @@ func (b *Backup) copyOne(x source, buffer []byte, w *window) (*Change, error) {
 	if !ok || row.Serial != x.serial {
 		return nil, nil
 	}
-	b.from.Space().Grow(x.from + x.bytes)
-	b.to.Space().Grow(b.next + x.bytes)
-	for done := int64(0); done < x.bytes; {
-		p := buffer[:min(x.bytes-done, windowBytes)]
-		if err := b.from.Space().Read(x.from+done, p); err != nil {
-			return nil, b.unread(x, err)
-		}
-		if err := b.to.Space().Write(b.next+done, p); err != nil {
-			return nil, err
-		}
-		done += int64(len(p))
+	claims, _ := b.now.identity.claims(&row) // the survey has verified that the row has rooms
+	put := row
+	off, err := b.copyRooms(&put, claims, buffer)
+	if err == nil && row.Sums == nil {
+		err = b.namesStore(claims)
 	}
-	if row.Sums == nil {
-		if err := b.from.Space().Proves(x.from, x.bytes); err != nil {
-			return nil, b.unread(x, err)
-		}
+	if bad := (sourceError{}); errors.As(err, &bad) {
+		return nil, b.unread(x, bad.error)
+	} else if err != nil {
+		return nil, err
 	}
-	if x.damaged = !b.proves(&row, x.bytes, w); x.damaged {
+	b.to.identity.locate(&put, off)
+	if x.damaged = !b.proves(&put, w); x.damaged {
+		b.forget(claims)
 		if b.wrong[x.serial]++; b.wrong[x.serial] < mostTries {
 			return nil, nil // the next read of the catalog tells whether the writer has overwritten it
 		}
 	}
+	copies, _ := b.to.identity.claims(&put)
+	for _, c := range copies {
+		x.rooms = append(x.rooms, c.run)
+	}
 	at := keyOf{x.history, x.key}
 	delete(b.copied, b.latest[at]) // the copy has one version of a key
 	b.copied[x.serial], b.latest[at] = x, x.serial
-	put := row
-	put.Extents = nil
-	c := &Change{History: x.history, Put: &put, Off: b.next}
-	b.next += x.bytes
-	return c, nil
+	return &Change{History: x.history, Put: &put, Off: off}, nil
+}
+
+// sourceError is an error of the store that is copied.
+type sourceError struct{ error }
+
+// copyRooms copies the rooms of a row that the copy lacks. It sets the offsets of the sources in the copy, and returns that of the row's own bytes.
+func (b *Backup) copyRooms(put *catalog.Row, claims []claim, buffer []byte) (off int64, err error) {
+	var difference *model.Difference
+	if put.Difference != nil {
+		of := *put.Difference
+		of.Sources = slices.Clone(of.Sources)
+		difference, put.Difference = &of, &of
+	}
+	for i, c := range claims {
+		c.own = false
+		at, there := b.rooms[c]
+		if !there || difference == nil {
+			if at, err = b.copyRoom(c.run, buffer); err != nil {
+				return 0, err
+			}
+		}
+		if difference != nil {
+			b.rooms[c] = at
+		}
+		if i == 0 {
+			off = at
+		} else {
+			difference.Sources[i-1].Offset = at
+		}
+	}
+	return off, nil
+}
+
+// copyRoom copies a range of the source's space to the next free range of the copy.
+func (b *Backup) copyRoom(r run, buffer []byte) (at int64, err error) {
+	at = b.next
+	b.from.Space().Grow(r.end)
+	b.to.Space().Grow(at + r.end - r.from)
+	for done := r.from; done < r.end; {
+		p := buffer[:min(r.end-done, windowBytes)]
+		if err := b.from.Space().Read(done, p); err != nil {
+			return 0, sourceError{err}
+		}
+		if err := b.to.Space().Write(at+done-r.from, p); err != nil {
+			return 0, err
+		}
+		done += int64(len(p))
+	}
+	b.next += r.end - r.from
+	return at, nil
+}
+
+// namesStore returns an error unless the data files of rooms name the source for their store.
+func (b *Backup) namesStore(claims []claim) error {
+	for _, c := range claims {
+		if err := b.from.Space().Proves(c.from, c.end-c.from); err != nil {
+			return sourceError{err}
+		}
+	}
+	return nil
+}
+
+// forget gives up the copies of objects that did not match checksums, so that another row that needs the objects copies them again.
+func (b *Backup) forget(claims []claim) {
+	for _, c := range claims {
+		c.own = false
+		delete(b.rooms, c)
+	}
 }
 
 // unread returns the error of a failed read, or nil if the checkpoint is gone by now.
@@ -276,8 +344,14 @@ func (b *Backup) finish() error {
 
 func (b *Backup) count() {
 	b.done = BackedUp{Checkpoints: len(b.copied), Rounds: b.rounds}
+	counted := map[int64]bool{} // rooms, by where they begin
 	for _, x := range b.copied {
-		b.done.Bytes += x.bytes
+		for _, r := range x.rooms {
+			if !counted[r.from] {
+				counted[r.from] = true
+				b.done.Bytes += r.end - r.from
+			}
+		}
 		if x.damaged {
 			b.done.Damaged++
 		}
@@ -304,15 +378,17 @@ func (b *Backup) stands(x source) bool {
 // mostTries is the number of copies that must fail verification, while the catalog still lists the checkpoint, before it counts as damaged.
 const mostTries = 2
 
-// proves verifies the copied bytes against the row's checksums, and that those of an encoded row can be decoded; true for a raw row without checksums.
-func (b *Backup) proves(row *catalog.Row, bytes int64, w *window) bool {
+// proves verifies the copied bytes against the row's checksums, and that those of a row that is not raw can be decoded; true for a raw row without checksums.
+func (b *Backup) proves(row *catalog.Row, w *window) bool {
 	files := map[int64]int64{}
-	first, end := b.to.Space().Segments(b.next, bytes)
-	for ; first < end; first++ {
-		files[first] = b.to.identity.segment // the bytes were written just now
+	claims, _ := b.to.identity.claims(row)
+	for _, c := range claims {
+		for first, end := b.to.Space().Segments(c.from, c.end-c.from); first < end; first++ {
+			files[first] = b.to.identity.segment // the bytes were written just now
+		}
 	}
 	c := &Check{v: &View{contents: b.to.contents, data: b.to.Space()}, files: files}
-	cut := cutter{row: row, lies: run{b.next, b.next + bytes}, read: row.Sums != nil || row.Encoding != nil}
+	cut := cutter{row: row, lies: claims[0].run, read: row.Sums != nil || row.Content != catalog.Raw}
 	for p, ok := cut.next(); ok; p, ok = cut.next() {
 		w.begin(p.lies.end)
 		if len(c.examine(w, p)) > 0 {

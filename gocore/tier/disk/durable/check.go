@@ -79,7 +79,8 @@ type Check struct {
 	undescribed []Fault
 	incomplete  map[uint64]int // data files whose indexes lack rows, with their number
 
-	long sync.Mutex // held while a piece with long containers is examined
+	long    sync.Mutex        // held while a piece with long containers, or long metadata, is examined
+	longest *differenceReader // of the last row with long metadata
 
 	mu    sync.Mutex // guards the fields below, and the View's State
 	next  int        // row
@@ -277,7 +278,7 @@ func (c *Check) reader(enough func() bool) error {
 }
 
 // longContainer is the length from which on containers are read one at a time, since the memory for a container is as long. Pieces that velocpy writes are
-// shorter.
+// shorter. The same holds for the metadata of a difference.
 const longContainer = 65 << 20
 
 // examineInTurn reports the suspicions about a piece.

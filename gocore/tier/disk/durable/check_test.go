@@ -30,10 +30,11 @@ type site struct {
 	d      *Dir
 	landed chan *Change
 	serial uint64
-	next   int64  // offset of the next checkpoint
-	meta   string // meta of the checkpoints that are put
-	part   int64  // plain bytes of their containers; 0: they are raw
-	even   bool   // their bytes are easy to encode
+	next   int64   // offset of the next checkpoint
+	meta   string  // meta of the checkpoints that are put
+	part   int64   // plain bytes of their containers; 0: they are raw
+	even   bool    // their bytes are easy to encode
+	drafts *drafts // not nil: they are differences of this lineage, and most of their bytes are those of other ones
 }
 
 func newSite(t *testing.T) *site {
@@ -88,6 +89,12 @@ func (s *site) put(history string, key model.Key, sizes ...int64) (at int64) {
 		if _, err := r.Read(p); err != nil {
 			s.t.Fatal(err)
 		}
+		if s.drafts != nil {
+			_, _ = rand.NewChaCha8([32]byte{byte(len(slot))}).Read(p)
+			for i := int(s.serial) * 64 % 4096; i < len(p); i += 64 << 10 {
+				copy(p[i:min(i+100, len(p))], pattern(100, byte(s.serial)))
+			}
+		}
 		for i := range p {
 			if s.even {
 				p[i] = byte(s.serial) + byte(i>>16)
@@ -109,6 +116,11 @@ func (s *site) put(history string, key model.Key, sizes ...int64) (at int64) {
 		row.Content = catalog.Encoded
 		row.Encoding, stored = encoded(l, slot, s.part, codec.Int16)
 		stored = append(stored, make([]byte, -len(stored)&4095)...)
+	}
+	if s.drafts != nil {
+		row.Content, row.Encoding = catalog.Difference, nil
+		row.Difference, stored = s.drafts.object(l, slot)
+		s.drafts.lies(row.Difference, s.next)
 	}
 	at = s.next
 	s.next += row.Bytes()

@@ -12,7 +12,7 @@ import (
 // Collected reports what Collect freed, or would free.
 type Collected struct {
 	Dropped      int      // checkpoints that the retention of their history does not keep
-	DroppedBytes int64    // of the space
+	DroppedBytes int64    // of the space, those of objects included that other checkpoints still need
 	Removed      []Unused // data files without checkpoints
 	Files        int64    // bytes of data files returned to the file system, including removed files
 	Catalog      int64    // bytes by which the catalog shrank

@@ -1,6 +1,12 @@
 package durable
 
-import "velocpy/gocore/base/checksum"
+import (
+	"slices"
+
+	"velocpy/gocore/base/checksum"
+	"velocpy/gocore/model"
+	"velocpy/gocore/tier/disk/catalog"
+)
 
 // suspicion is a possible fault that has not been read a second time.
 type suspicion struct {
@@ -28,9 +34,12 @@ func (c *Check) examine(w *window, p piece) (found []suspicion) {
 	if p.unsuitable {
 		end := checksum.Leaves(p.row.Layout.Spans[p.region].Bytes)
 		found = append(found, p.suspect(0, end, p.lies, Changed, "its checksum and the hashes of its leaves do not belong together"))
-		if p.row.Encoding == nil {
+		if p.row.Content == catalog.Raw {
 			found[0].suspect.end = p.lies.from + found[0].bytes
 		}
+	}
+	if p.row.Difference != nil {
+		return append(found, c.examineDifference(w, p)...)
 	}
 	source := p.source(w)
 	gone := c.missing(p.lies.from, p.lies.end-p.lies.from)
@@ -40,6 +49,24 @@ func (c *Check) examine(w *window, p piece) (found []suspicion) {
 	if !p.read {
 		return found
 	}
+	return append(found, c.compare(p, source, gone)...)
+}
+
+// examineDifference is examine for a piece of a difference. A missing part of an object concerns the leaves that cannot be read without it, so these are
+// read even if the others need not be.
+func (c *Check) examineDifference(w *window, p piece) []suspicion {
+	s := &differenceSource{piece: &p, differenceReader: c.difference(w, p.row), window: w}
+	if !p.read && len(s.gone) == 0 || p.from == p.end && slices.ContainsFunc(p.row.Layout.Spans, func(s model.Span) bool { return s.Bytes > 0 }) {
+		return nil // of an empty region there is something to say where no other region has bytes
+	}
+	if bad := s.open(); bad != nil {
+		return []suspicion{s.about(p.from, p.end, bad)}
+	}
+	return c.compare(p, s, nil)
+}
+
+// compare reads the leaves of a piece that need none of the missing ranges, and compares them with their hashes.
+func (c *Check) compare(p piece, source leafSource, gone []run) (found []suspicion) {
 	var leaves []uint64
 	whole := len(gone) == 0
 	for leaf := p.from; leaf < p.end; {

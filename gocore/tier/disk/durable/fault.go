@@ -181,20 +181,20 @@ func (a *again) covers(s suspicion) bool {
 // right tells whether the second read found nothing wrong.
 func (a *again) right(s suspicion) bool {
 	return s.fault != Missing && a.covers(s) && !slices.ContainsFunc(a.found, func(f suspicion) bool {
-		return f.start < s.start+s.bytes && s.start < f.start+f.bytes
+		return f.start < s.start+max(s.bytes, 1) && s.start < f.start+max(f.bytes, 1) // that of an empty region is about the metadata of a difference
 	})
 }
 
 // fault adds a suspicion to the faults, one fault per data file. It extends the previous fault where it continues that. The fault of a raw row has the part
-// of the region that lies in the file, the fault of an encoded row the part that the containers have.
+// of the region that lies in the file, that of another row the part that the containers or the object have.
 func (c *Check) fault(s suspicion, history string, fleeting bool) {
 	start, bytes := s.start, s.bytes
 	extents := []catalog.Extent{{}}
-	if s.bytes > 0 {
+	if s.suspect.end > s.suspect.from {
 		extents = c.v.identity.extents(s.suspect.from, s.suspect.end-s.suspect.from)
 	}
 	for _, x := range extents {
-		if s.row.Encoding == nil {
+		if s.row.Content == catalog.Raw {
 			bytes = x.Bytes
 		}
 		f := Fault{Kind: s.fault, Offset: c.v.InFile(x), Bytes: x.Bytes, Fleeting: fleeting, Why: s.why, Row: &Place{
@@ -203,7 +203,7 @@ func (c *Check) fault(s suspicion, history string, fleeting bool) {
 		if x.File > 0 {
 			f.File = segment.FileName(x.File)
 		}
-		if s.row.Encoding == nil {
+		if s.row.Content == catalog.Raw {
 			start += x.Bytes
 		}
 		if n := len(c.sum.Faults); n == 0 || !c.sum.Faults[n-1].join(f) {

@@ -83,6 +83,7 @@ func watch(t *testing.T, finished *atomic.Int64) {
 func TestFaults(t *testing.T) {
 	var points atomic.Int64
 	watch(t, &points)
+	shared := sharing.Load()
 	t.Run("of", func(t *testing.T) {
 		for _, s := range scenarios {
 			for _, m := range mishaps() {
@@ -107,11 +108,14 @@ func TestFaults(t *testing.T) {
 			}
 		}
 	})
-	t.Logf("%d points", points.Load())
+	t.Logf("%d points, %d checkpoints with the objects of others", points.Load(), sharing.Load()-shared)
 	if want := int64(20_000); someAlone() {
 		return
 	} else if !tenth() && points.Load() < want || points.Load() < want/(parts()+parts()/5) {
 		t.Errorf("only %d points", points.Load())
+	}
+	if n := sharing.Load() - shared; n < points.Load()/20 {
+		t.Errorf("only %d checkpoints had objects of others", n)
 	}
 }
 

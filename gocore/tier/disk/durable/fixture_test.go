@@ -117,14 +117,7 @@ func wholes(t *testing.T, o Options) (all []whole, keep map[string]*model.Retent
 	for _, h := range v.State().Histories() {
 		keep[h.Name] = h.Retention
 		v.State().Each(h.ID, func(row catalog.Row) bool {
-			off, n, err := v.Place(&row)
-			p := make([]byte, n)
-			if err == nil {
-				err = v.Space().Read(off, p)
-			}
-			if err == nil {
-				p, err = plainOf(&row, p)
-			}
+			p, err := slotOf(v.contents, &row, v.Space().Read)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,6 +14,7 @@ import (
 	"velocpy/gocore/base/checksum"
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
+	"velocpy/gocore/reduction/difference"
 	"velocpy/gocore/tier/disk/catalog"
 	"velocpy/gocore/tier/disk/journal"
 
@@ -110,6 +111,7 @@ var makeSample = sync.OnceValue(func() *sample {
 	check(fs.MkdirAll(dir))
 	check(writeIdentity(&o, &someStore))
 	serial := uint64(0)
+	drafts := newDrafts(5, difference.Runs, 64<<10)
 	for round := range int64(3) {
 		d, err := Open(o)
 		check(err)
@@ -117,7 +119,12 @@ var makeSample = sync.OnceValue(func() *sample {
 		for key := range int64(3) {
 			serial++
 			off, p := int64(serial-1)*8192, pattern(3000*key+100+round, byte(serial))
-			check(putAs(d, landed, key*(round+1), serial, off, p, serial%2 == 0))
+			if serial%4 == 3 { // the second one needs the object of the first one
+				p = slices.Concat(pattern(100, byte(serial)), pattern(6000, 3))
+				check(drafts.put(d, landed, key*(round+1), serial, off, p))
+			} else {
+				check(putAs(d, landed, key*(round+1), serial, off, p, serial%2 == 0))
+			}
 			for _, row := range rowsOf(d.State()) {
 				if row.Serial == serial {
 					s.rows[said(&row)] = p
@@ -164,11 +171,14 @@ func said(row *catalog.Row) string {
 	l := *row.Layout
 	r := *row
 	r.Layout, r.History, l.ID = nil, 0, 0 // a writer chooses ids freely
-	e := model.Encoding{}
+	e, d := model.Encoding{}, model.Difference{}
 	if r.Encoding != nil {
 		e, r.Encoding = *r.Encoding, nil
 	}
-	return fmt.Sprintf("%+v %+v %+v", r, l, e)
+	if r.Difference != nil {
+		d, r.Difference = *r.Difference, nil
+	}
+	return fmt.Sprintf("%+v %+v %+v %+v", r, l, e, d)
 }
 
 func allSaid(s *catalog.State) (all []string) {
@@ -380,11 +390,10 @@ func (s *sample) look(t *testing.T, v *View, sealed bool) {
 		if n > 1<<20 || len(row.Sums) != 1 || len(row.Layout.Spans) != 1 {
 			continue
 		}
-		p := make([]byte, n)
-		if err := v.Space().Read(off, p); err != nil || !was { // a forged row may claim more plain bytes than fit into memory
+		if !was { // a forged row may claim more plain bytes than fit into memory
 			continue
 		}
-		if p, err = plainOf(&row, p); err == nil && checksum.Sum(p) == row.Sums[0] && !bytes.Equal(p, want) {
+		if p, err := slotOf(v.contents, &row, v.Space().Read); err == nil && checksum.Sum(p) == row.Sums[0] && !bytes.Equal(p, want) {
 			t.Fatalf("checkpoint %s has other bytes than it had", row.Key)
 		}
 	}

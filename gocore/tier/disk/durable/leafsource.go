@@ -8,8 +8,8 @@ import (
 	"velocpy/gocore/reduction/codec"
 )
 
-// leafSource gives the bytes of a piece's leaves as they were captured: those of a raw row as they are on disk, those of an encoded row decoded. The caller asks
-// for leaves in ascending order.
+// leafSource gives the bytes of a piece's leaves as they were captured: those of a raw row as they are on disk, those of other rows decoded. The caller asks for
+// leaves in ascending order.
 type leafSource interface {
 	// lies returns the range of the space that a leaf's bytes are taken from.
 	lies(leaf int) run
@@ -18,13 +18,18 @@ type leafSource interface {
 	// read returns the bytes of a leaf, which are valid until the next call, or the suspicion about this leaf and those that cannot be read for the same
 	// reason.
 	read(leaf int) ([]byte, *suspicion)
-	// lacks returns the suspicion about a missing part of the piece.
-	lacks(gone run, why string) suspicion
 	// changed returns the suspicion that the bytes of leaves are not those that were captured.
 	changed(from, end int) suspicion
 }
 
-func (p *piece) source(w *window) leafSource {
+// placedSource is a leafSource whose bytes lie in one range of the space.
+type placedSource interface {
+	leafSource
+	// lacks returns the suspicion about a missing part of the piece.
+	lacks(gone run, why string) suspicion
+}
+
+func (p *piece) source(w *window) placedSource {
 	if p.row.Encoding == nil {
 		return &rawSource{piece: p, window: w, place: p.lies.from - int64(p.from)*checksum.LeafBytes}
 	}

@@ -1,6 +1,8 @@
 package durable
 
 import (
+	"math"
+
 	"velocpy/gocore/base/checksum"
 	"velocpy/gocore/model"
 	"velocpy/gocore/tier/disk/catalog"
@@ -9,12 +11,12 @@ import (
 // piece is the unit of work of a verifying goroutine: a range of leaves of a region. Of an encoded row, these are the leaves of whole containers.
 type piece struct {
 	row        *catalog.Row
-	lies       run // of the space: the bytes on disk
+	lies       run // of the space: the bytes on disk; of a difference, the room of its own object
 	region     int
-	from, end  int // leaves
-	first      int // index in the row's Leaves of the region's first leaf
-	container  int // of an encoded row: index of the first one
-	longest    uint32
+	from, end  int    // leaves
+	first      int    // index in the row's Leaves of the region's first leaf
+	container  int    // of an encoded row: index of the first one
+	longest    uint32 // bytes of the longest container, or of the metadata of a difference
 	read       bool
 	unsuitable bool // checksum and leaf hashes of the region contradict each other
 }
@@ -117,10 +119,14 @@ func (k *cutter) bound(p *piece, leaves int) {
 	span := k.row.Layout.Spans[k.region]
 	start, some := int64(p.from)*checksum.LeafBytes, pieceLeaves
 	p.lies.from = k.lies.from + span.Offset + start
-	if e := k.row.Encoding; e != nil {
+	e, d := k.row.Encoding, k.row.Difference
+	if e != nil {
 		p.container, p.lies.from = k.container, k.lies.from+k.packed
 		each := int(e.Part / checksum.LeafBytes)
 		some = max(some/each, 1) * each
+	}
+	if d != nil {
+		p.lies.from = k.lies.from
 	}
 	p.end = min(leaves, p.from+some)
 	if leaves > 1 && k.row.Leaves == nil || p.lies.from >= k.ends {
@@ -128,7 +134,10 @@ func (k *cutter) bound(p *piece, leaves int) {
 	}
 	plain := min(int64(p.end)*checksum.LeafBytes, span.Bytes) - start
 	p.lies.end = p.lies.from + plain
-	if e := k.row.Encoding; e != nil {
+	if d != nil {
+		p.lies, p.longest = k.lies, uint32(min(metaBytes(k.row), math.MaxUint32))
+	}
+	if e != nil {
 		containers := int(model.Containers(plain, e.Part))
 		packed := model.Encoding{Lengths: e.Lengths[k.container:][:containers]}
 		p.lies.end = p.lies.from + packed.Bytes()

@@ -12,12 +12,14 @@ import (
 	"sync"
 	"unsafe"
 
+	"go.uber.org/atomic"
 	"golang.org/x/sys/unix"
 
 	"velocpy/gocore/base/checksum"
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
 	"velocpy/gocore/reduction/codec"
+	"velocpy/gocore/reduction/difference"
 	"velocpy/gocore/tier/disk/catalog"
 )
 
@@ -45,8 +47,20 @@ func (v version) bytes() []byte {
 	for i := int64(0); i < v.size; i += 8 {
 		binary.LittleEndian.PutUint64(p[i:], (v.serial<<32+uint64(i)+1)*0x9e3779b97f4a7c15)
 	}
+	if v.differs() {
+		for _, s := range v.layout().Spans {
+			for i := range s.Bytes {
+				if i/64%3 > 0 {
+					p[s.Offset+i] = byte((i + 1) * (i>>8 + 7) >> 3) // as in other versions
+				}
+			}
+		}
+	}
 	return p[:v.size]
 }
+
+// differs tells whether a version is stored as a difference, if there is room. Two thirds of its bytes are those of other such versions.
+func (v version) differs() bool { return v.serial%4 == 3 }
 
 // encoding returns the containers of an encoded version, and nil for others. About half of the versions are encoded, as integers or as floats: those can be
 // made smaller, and these cannot.
@@ -157,26 +171,19 @@ func anyRow(slot, version) bool { return true }
 // readable returns an error if the bytes of a current row are wrong.
 func readable(c *contents, read func(off int64, p []byte) error, counts func(at slot, v version) bool) error {
 	var bad error
-	room := aligned(sizes[len(sizes)-1] + catalog.Block)
 	for _, info := range c.State().Histories() {
 		c.State().Each(info.ID, func(row catalog.Row) bool {
 			v := version{row.Serial, row.Layout.Slot}
 			if !counts(slot{info.Name, row.Key}, v) {
 				return true
 			}
-			off, n, err := c.Place(&row)
-			got := room[:min(n, int64(len(room)))]
-			if err == nil {
-				err = read(off, got)
-			}
-			if err == nil {
-				got, err = plainOf(&row, got)
-			}
+			got, err := slotOf(c, &row, read)
+			_, n, _ := c.Place(&row)
 			wanted, _ := v.encoding()
 			switch want := v.bytes(); {
 			case err != nil:
 				bad = fmt.Errorf("%s/%s: %w", info.Name, row.Key, err)
-			case (row.Encoding == nil) != (wanted == nil):
+			case (row.Encoding == nil) != (wanted == nil), row.Difference != nil && !v.differs():
 				bad = fmt.Errorf("%s/%s, version %d: content %d", info.Name, row.Key, row.Serial, row.Content)
 			case n != row.Bytes() || !bytes.Equal(got, want):
 				bad = fmt.Errorf("%s/%s, version %d: other bytes", info.Name, row.Key, row.Serial)
@@ -259,6 +266,7 @@ type player struct {
 	serial    uint64
 	taken     []bool // blocks of the space
 	uncertain []run  // ranges that a committed record may refer to
+	drafts    *drafts
 	suspect   map[int64]bool
 	wrong     error
 }
@@ -314,6 +322,7 @@ func (p *player) open() bool {
 		p.wrong = errors.Join(p.wrong, fmt.Errorf("after a new start %w", err))
 	}
 	p.d, p.sure, p.may, p.uncertain, p.suspect = d, got, nil, nil, map[int64]bool{}
+	p.drafts = newDrafts(p.r.Uint64(), []difference.Method{difference.Runs, difference.Tree}[p.serial%2], 64<<10)
 	p.serial = max(p.serial, d.State().MaxSerial())
 	p.taken = make([]bool, p.blocks)
 	for from, end := range d.Occupied() {
@@ -376,7 +385,23 @@ func (p *player) put(history string, key model.Key, size int64) *Change {
 	p.serial++
 	v := version{p.serial, size}
 	row, stored := v.row(key)
+	if v.differs() {
+		row.Content = catalog.Difference
+		row.Difference, stored = p.drafts.object(row.Layout, v.bytes())
+	}
 	room, ok := p.room(row.Bytes())
+	if !ok && v.differs() {
+		p.drafts.writer.Forget(row.Difference.Number)
+		row, stored = v.row(key)
+		room, ok = p.room(row.Bytes())
+	}
+	if row.Difference != nil {
+		p.drafts.lies(row.Difference, room.from)
+		few := func(s model.Source) bool {
+			return s.Bytes() > 2*catalog.Block || len(p.drafts.known) > 4 && s.Number < row.Difference.Number-3
+		}
+		p.drafts.forget(few) // long objects would be kept too long
+	}
 	if ok {
 		p.mark(room, true)
 	}
@@ -388,7 +413,7 @@ func (p *player) put(history string, key model.Key, size int64) *Change {
 	if err := p.d.Space().Write(room.from, v.padded(stored)); err != nil {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.mark(room, false)
+		p.vacate(room)
 		p.failed++
 		return nil
 	}
@@ -452,12 +477,18 @@ func (p *player) commit(changes ...*Change) bool {
 	return good && made == len(changes)
 }
 
+// sharing counts the checkpoints that have become durable and need the objects of others.
+var sharing atomic.Int64
+
 // land marks ranges as taken or free, as a store does.
 func (p *player) land(group []*Change, suspect []int64) {
 	p.mu.Lock()
 	good := true
 	for _, number := range suspect {
 		p.suspect[number] = true
+		p.drafts.forget(func(s model.Source) bool {
+			return s.Offset/playedSegment <= number && number <= (s.Offset+s.Bytes()-1)/playedSegment
+		})
 	}
 	var counts, uncertain []*Change
 	for _, c := range group {
@@ -469,18 +500,30 @@ func (p *player) land(group []*Change, suspect []int64) {
 		switch {
 		case c.Err == nil:
 			counts = append(counts, c)
-			for _, room := range p.uncertain {
-				p.mark(room, false)
-			}
+			left := p.uncertain
 			p.uncertain, p.may = nil, nil
-			p.vacate(gone)
+			p.vacate(left...)
+			for _, row := range gone {
+				p.vacate(p.rooms(&row)...)
+			}
+			if c.Put != nil {
+				if len(c.Put.Sources) > 0 {
+					sharing.Add(1)
+				}
+				for _, room := range p.rooms(c.Put) { // an earlier change of the group may have vacated one of a source
+					p.mark(room, true)
+				}
+			}
 		case c.Uncertain:
 			uncertain = append(uncertain, c)
 			if c.Put != nil {
 				p.uncertain = append(p.uncertain, run{c.Off, c.Off + c.Put.Bytes()})
+				if c.Put.Sources != nil {
+					p.uncertain = append(p.uncertain, p.rooms(c.Put)...)
+				}
 			}
 		case c.Put != nil:
-			p.mark(run{c.Off, c.Off + c.Put.Bytes()}, false)
+			p.vacate(run{c.Off, c.Off + c.Put.Bytes()})
 		}
 		good = good && c.Err == nil
 	}
@@ -541,14 +584,32 @@ func (p *player) replaced(c *Change) (gone []catalog.Row) {
 	return gone
 }
 
-func (p *player) vacate(rows []catalog.Row) {
-	for _, row := range rows {
-		off, n, err := p.d.Place(&row)
-		if err != nil {
-			p.wrong = errors.Join(p.wrong, err)
+// rooms returns the rooms of a row that has its extents.
+func (p *player) rooms(row *catalog.Row) (all []run) {
+	claims, ok := p.d.identity.claims(row)
+	if !ok {
+		p.wrong = errors.Join(p.wrong, fmt.Errorf("%s lies nowhere", row.Key))
+	}
+	for _, c := range claims {
+		all = append(all, c.run)
+	}
+	return all
+}
+
+// vacate marks ranges as free that no row needs, nor may need. Nothing later refers to the objects in them.
+func (p *player) vacate(rooms ...run) {
+	needed := slices.Clone(p.uncertain)
+	p.d.eachClaim(func(all []claim) {
+		for _, c := range all {
+			needed = append(needed, c.run)
+		}
+	})
+	for _, room := range rooms {
+		if slices.ContainsFunc(needed, func(r run) bool { return r.from < room.end && room.from < r.end }) {
 			continue
 		}
-		p.mark(run{off, off + n}, false)
+		p.mark(room, false)
+		p.drafts.forget(func(s model.Source) bool { return s.Offset == room.from })
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
+	"velocpy/gocore/reduction/difference"
 	"velocpy/gocore/tier/disk/catalog"
 	"velocpy/gocore/tier/disk/segment"
 )
@@ -88,15 +89,22 @@ func (s *site) withoutCatalog() {
 }
 
 // varied is a store with checkpoints of all kinds: without bytes, of several regions, with leaf hashes, over several data files, replaced ones, with a text
-// as key, raw and encoded.
+// as key, raw, encoded, and differences.
 func varied(t *testing.T) *site {
 	t.Helper()
 	s := newSite(t)
+	lineage := newDrafts(3, difference.Runs, 1<<20)
 	for i := range int64(40) {
-		s.part = i % 2 * model.PartGrain
+		s.part, s.drafts = i%2*model.PartGrain, nil
+		if i%4 == 3 {
+			s.drafts = lineage
+		}
 		s.put("a", model.NumberKey(i), 100*i, 5000)
 	}
 	s.put("a", model.NumberKey(3), 12_000) // again
+	s.put("", model.TextKey("three files, a difference"), 2_500_000, 1, 300_000)
+	s.put("", model.TextKey("no bytes, a difference"), 0, 0)
+	s.drafts = nil
 	s.put("", model.TextKey("empty"))
 	s.put("", model.TextKey("three files, encoded"), 2_500_000, 1, 300_000)
 	s.part = 0

@@ -423,3 +423,41 @@ func contradict(i *identity, a, b *catalog.Row) bool {
 	}
 	return false
 }
+
+// No writer commits a difference in a commit area. A last frame with one does not count, and does not keep the store from being written to.
+func TestADifferenceInACommitArea(t *testing.T) {
+	s := died(t, 3)
+	before := s.rows()
+	s.forgeAhead(forgedDifference(5, catalog.Extent{File: 5, Bytes: catalog.Block}))
+	s.has(before, false)
+	if sum := s.check(Scope{Data: true}); len(sum.Faults) > 0 || sum.Torn == 0 {
+		t.Errorf("%+v", sum)
+	}
+	s.keeps(before, false)
+}
+
+// The writer of a small difference makes it durable without a commit area, and the next one of a raw checkpoint uses the area again.
+func TestSmallDifferencesAndCommitAreas(t *testing.T) {
+	s := busySite(t)
+	l := newLineage()
+	s.put("a", model.NumberKey(100), 5000)
+	s.put("a", model.NumberKey(101), 5000)
+	if len(s.d.area.records) == 0 {
+		t.Fatal("nothing is in the area")
+	}
+	s.do(s.object(l.row(3, 0, 1, s.next), s.next))
+	if len(s.d.area.records) > 0 {
+		t.Error("a difference is in the area")
+	}
+	s.serial, s.next = 3, s.next+catalog.Block
+	s.put("a", model.NumberKey(102), 5000)
+	if len(s.d.area.records) == 0 {
+		t.Error("nothing is in the area any more")
+	}
+	want := s.copied().rows()
+	s.close()
+	s.has(want, false)
+	if len(want) != 4 {
+		t.Errorf("%d checkpoints", len(want))
+	}
+}

@@ -21,6 +21,8 @@ type window struct {
 	from, end int64 // of the space: the range that the buffer has
 	limit     int64 // end of the read-ahead
 	leaf      []byte
+	// difference is the reader of the last row of a difference; nil: there was none.
+	difference *differenceReader
 }
 
 // reader reads bytes of the space.
@@ -50,7 +52,7 @@ func (w *window) resize(bytes int64) error {
 }
 
 func (w *window) close() error {
-	w.from, w.end, w.buffer = 0, 0, nil
+	w.from, w.end, w.buffer, w.difference = 0, 0, nil, nil
 	if w.mapping == nil {
 		return nil
 	}
