@@ -128,3 +128,40 @@ func TestRandomLineages(t *testing.T) {
 		})
 	}
 }
+
+// After a failed sync nothing new refers to objects in that file: what becomes durable later comes back after a loss of power, as does all that was before.
+func TestDuplicatesAfterAFailedSync(t *testing.T) {
+	for _, method := range removing[1:] {
+		w := newWatched()
+		cfg := stored(8<<20, 256<<20, w)
+		c := reducing(t, reopened(t, cfg), method)
+		states, want := evolving(300_000, 9), map[int64][]byte{}
+		for k, p := range states {
+			switch k {
+			case 4:
+				w.fails.Enable()
+			case 6:
+				w.fails.Disable()
+			}
+			out, err := c.put(int64(k), p)
+			if err == nil {
+				err = c.wait(out.Ticket, status.TierDisk)
+			}
+			if bad := k == 4 || k == 5; (err != nil) != bad {
+				t.Fatalf("%s: checkpoint %d: %v", method, k, err)
+			} else if !bad {
+				want[int64(k)] = p
+			}
+		}
+		if f := c.reducedTo(); f.to > f.from*2/3 {
+			t.Errorf("%s: %+v", method, f)
+		}
+		x := cfg
+		x.FS = w.disk.Crash(rand.New(rand.NewPCG(1, 1)), 0)
+		after := newClient(t, reopened(t, x), "h")
+		for k, p := range want {
+			c.mustGet(k, p, operation.RestoreArgs{})
+			after.mustGet(k, p, operation.RestoreArgs{})
+		}
+	}
+}

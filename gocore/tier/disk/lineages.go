@@ -21,6 +21,7 @@ type lineageObject struct {
 	number  uint32
 	bytes   int64
 	users   int  // copies that refer to it, those that are being written included
+	doubted bool // a sync of its file has failed: it is unknown whether its bytes are on the medium, so nothing new may need them
 	alone   bool // the checkpoint that wrote it has given up its room
 }
 
@@ -111,7 +112,16 @@ func (l *lineages) giveUp(b *checkpoint.Version) {
 
 func (l *lineages) has(lineage uint64, number uint32, off int64) bool {
 	o := l.objects[off]
-	return o != nil && o.lineage == lineage && o.number == number
+	return o != nil && o.lineage == lineage && o.number == number && !o.doubted
+}
+
+// doubt makes nothing new need the objects that have bytes in a range.
+func (l *lineages) doubt(from, end int64) {
+	for off, o := range l.objects {
+		if off < end && off+o.bytes > from {
+			o.doubted = true
+		}
+	}
 }
 
 // add adds an object that a checkpoint has, or, if alone, one whose checkpoint is gone as far as is known.

@@ -48,6 +48,7 @@ func (r *room) retireSuspects(segments []int64) {
 		r.segments[number] = &segmentUse{suspect: true, trimmed: -1}
 		from, end := r.tier.Space.Range(number)
 		r.retireRange(from, end)
+		r.tier.lineages.doubt(from, end)
 		r.tier.versions.relocating++
 		r.tier.engine().ExpectReleases(0, 1)
 		logring.Add(logring.Error, fmt.Sprintf("%s: a sync of %s has failed: nothing more is written there, and what it was to bring down is written elsewhere",
