@@ -28,17 +28,29 @@ func (c *Cache) ExpectEncoded(r *engine.Record, _ int) int64 {
 // MostTogether is the largest room of checkpoints that go to the disk together, by one request. They stay as they are: encoding each would take them apart.
 const MostTogether = 64 << 10
 
-// ShapeOf says how a checkpoint is kept that takes so much room in memory; nil: as it is in all tiers. The lock is held.
-func (c *Cache) ShapeOf(history string, room int64) *engine.Shape {
+// ShapeOf says how a checkpoint is kept that takes so much room in memory, and whose fastest tier is the one with a number; nil: as it is in all tiers. The lock
+// is held.
+func (c *Cache) ShapeOf(history string, room int64, top int) *engine.Shape {
 	r := c.Reductions[history]
-	if r == nil || c.Disk == nil || room <= MostTogether || r.Planner.Method() == encoding.Raw {
+	if r == nil || room <= MostTogether || r.Planner.Method() == encoding.Raw {
 		return nil
 	}
-	t := len(c.Tiers) - 1 // the disk is the lowest tier
 	s := &engine.Shape{}
-	s.Forms[t], s.Sizes[t] = engine.Encoded, room
+	form := engine.Encoded
 	if r.Lineage != nil {
-		s.Forms[t] = engine.Difference
+		form = engine.Difference
+	}
+	some := false
+	for t := range c.Tiers {
+		onDevice := c.DeviceTier(t) != nil
+		memory := t == c.HostTier() && c.Host != nil
+		if onDevice || memory && (c.DeviceTier(top) == nil || r.Lineage != nil) { // callers use the bytes there, or a lineage needs them
+			continue
+		}
+		s.Forms[t], s.Sizes[t], some = form, room, true
+	}
+	if !some {
+		return nil
 	}
 	return s
 }

@@ -86,8 +86,7 @@ func (s *deviceSlot) cut() int64 { return s.p.c.Set.Cut }
 // Write copies a slot of host memory to the device, and the device verifies it. Restores may use the copy as soon as all of this is queued, because their
 // callers' streams then wait for it. A verification error that comes later is reported as a deferred one.
 func (s *deviceSlot) Write(at int64, p []byte) error {
-	c, b := s.p.c, s.p.version
-	last, err := s.a.CopyInCuts(b.Layout.End()-at, s.loadCut, func(from, n int64) (device.Event, error) {
+	last, err := s.a.CopyInCuts(s.p.version.Layout.End()-at, s.loadCut, func(from, n int64) (device.Event, error) {
 		there := s.at + at + from
 		return s.a.QueueWrite(s.lane, devicememory.Loads, there, n, func() error {
 			return s.lane.Copy(s.a.Address(there), device.AddressOf(p[from:]), n)
@@ -96,28 +95,7 @@ func (s *deviceSlot) Write(at int64, p []byte) error {
 	if err != nil {
 		return s.a.Finish(last, err)
 	}
-	if c.Set.Verifies == config.VerifyOff || b.Sums == nil {
-		s.queued()
-		return s.orIdle(s.a.Finish(last, nil))
-	}
-	sums, m, err := s.a.QueueChecksums(s.lane, devicememory.Loads, s.at, &b.Layout.Layout)
-	if err != nil {
-		return s.a.Finish(last, err)
-	}
-	if last != nil {
-		last.Drop() // the checksums follow it in the same lane
-	}
-	if c.Set.Verifies != config.VerifyAlways { // with VerifyAlways every restore verifies for itself, and waits
-		s.queued()
-	}
-	there, err := s.a.AwaitChecksums(sums, m)
-	if err != nil {
-		return s.orIdle(err)
-	}
-	if s.bad = checkpoint.Differing(there, b.Sums); len(s.bad) > 0 {
-		return checkpoint.Damaged(int(s.bad[0]), c.Tiers[s.p.x.From])
-	}
-	return nil
+	return s.verify(last)
 }
 
 // orIdle waits, after an error, until no work uses the slot: the source of the copy must stay until the copy has ended.

@@ -31,6 +31,7 @@ type Staged struct {
 	Took     int64            // ns of the whole transfer
 	Waited   int64            // ns of it that the link waited for the encoder
 	Choices  []regions.Choice // with which the bytes were encoded
+	Tried    bool             // no sample was taken: the checkpoint itself stands for one
 	Encoding *model.Encoding  // of the bytes that were written; nil: they are plain, or a difference
 
 	Difference *model.Difference // that was written; nil: none
@@ -93,11 +94,15 @@ func (p *Path) runStaged() error {
 
 // planned returns the plan of the transfer, after a sample where it asks for one.
 func (p *Path) planned() encoding.Plan {
+	if !p.canEncode() {
+		return encoding.Plan{}
+	}
 	from := p.source.Bytes()
 	removes := from != nil && p.o.Planner.Removes() // a lineage compares a checkpoint as a whole with those before
 	plan := p.o.Planner.Next()
 	if plan.Way == encoding.Encoded && plan.Choices == nil {
-		if from == nil { // they are read once, so a sample would be in the way
+		if from == nil { // they are read once, or lie on a device, so a sample would be in the way
+			p.result.Staged.Tried = true
 			return encoding.Plan{Way: encoding.Encoded, Choices: p.anyModes()}
 		}
 		plan = p.o.Planner.Sampled(p.sample(from))
@@ -106,6 +111,15 @@ func (p *Path) planned() encoding.Plan {
 		p.lineage = p.o.Planner.Lineage()
 	}
 	return plan
+}
+
+// canEncode tells whether there is an encoder for source and sink. What comes straight from a caller to memory is not encoded.
+func (p *Path) canEncode() bool {
+	s, device := p.source.(*deviceSlot)
+	if device {
+		return s.lane != nil && p.o.Staging != nil && p.sink.Bytes() != nil
+	}
+	return p.sink.Bytes() == nil && !isDevice(p.sink)
 }
 
 // plainChoices leaves the bytes of all regions as they are.

@@ -63,8 +63,9 @@ type Options struct {
 	Read func()
 	// Planner decides whether a transfer with an encoding stage encodes; nil: it does not.
 	Planner Planner
-	// Room is memory for encoders and decoders; a worker of no stage has none.
-	Room *regions.Room
+	// Room is memory for encoders and decoders, and Staging memory of the lane's device for those; a worker of no stage has none.
+	Room    *regions.Room
+	Staging *devicememory.Staging
 }
 
 // Path is the way of one transfer. The engine holds source and sink for it; the lock of the cache is not held.
@@ -134,6 +135,9 @@ func Move(c *cache.Cache, x *engine.Transfer, want checkpoint.Selection, o Optio
 func (p *Path) open(r *Result, want checkpoint.Selection) error {
 	l := p.version.Layout
 	p.oneSpan[0].Bytes = l.End() // bytes behind the last region may never have been written
+	if p.movesEncoded() {
+		p.oneSpan[0].Bytes = p.version.Encoding.Bytes()
+	}
 	p.spans = p.oneSpan[:]
 	if p.x.To < 0 { // gaps between regions may be large, and may never have been written
 		p.reading = p.version.Reading(want, p.c.Set.Verifies != config.VerifyOff)
@@ -171,7 +175,7 @@ func (p *Path) sourceOf(t int) (source, error) {
 	case a != nil:
 		return &deviceSlot{p: p, a: a, lane: p.o.Lane, at: x.FromOff}, nil
 	}
-	object, err := c.Objects(t).Open(tier.Object{Offset: x.FromOff, Bytes: p.room(x.Reads)})
+	object, err := c.Objects(t).Open(tier.Object{Offset: x.FromOff, Bytes: x.Reads()})
 	if err != nil {
 		return nil, err
 	}
@@ -181,12 +185,9 @@ func (p *Path) sourceOf(t int) (source, error) {
 	return &objectSource{object, p}, nil
 }
 
-// room is how many bytes the object has in the source or the sink of a transfer with a stage, which staged says, or of any other one.
-func (p *Path) room(staged func() int64) int64 {
-	if p.x.Stage == engine.Verbatim {
-		return p.x.Rec.Size
-	}
-	return staged()
+// movesEncoded tells whether the encoded bytes move as they are: source and sink have one form.
+func (p *Path) movesEncoded() bool {
+	return p.x.Stage == engine.Verbatim && p.x.From >= 0 && p.version.Encoding != nil && p.x.Obj.Form(p.x.From) == engine.Encoded
 }
 
 func (p *Path) sinkOf(t int) (sink, error) {
@@ -201,7 +202,7 @@ func (p *Path) sinkOf(t int) (sink, error) {
 	if x.From < 0 { // its caller learns of the drop by itself, and takes the memory back
 		wanted = nil
 	}
-	object, err := c.Objects(t).Create(tier.Object{Offset: x.ToOff, Bytes: p.room(x.Writes)}, wanted)
+	object, err := c.Objects(t).Create(tier.Object{Offset: x.ToOff, Bytes: x.Writes()}, wanted)
 	if err != nil {
 		return nil, err
 	}
@@ -266,8 +267,14 @@ func (p *Path) move() error {
 	case p.lineage != nil:
 		return p.writeDifference()
 	case p.plan.Way == encoding.Encoded:
+		if s, ok := p.source.(*deviceSlot); ok {
+			return p.encodeOnDevice(s)
+		}
 		return p.encode()
 	case p.decodes():
+		if s, ok := p.sink.(*deviceSlot); ok {
+			return s.decodeOnDevice(p.version.Encoding, p.source.Bytes())
+		}
 		return p.decode()
 	}
 	if taken, ok := p.source.(*deviceRegions); ok {
@@ -302,6 +309,9 @@ func (p *Path) fill(to []byte) error {
 		if err := p.source.Read(span.Offset, to[span.Offset:span.Offset+span.Bytes], arrived); err != nil {
 			return err
 		}
+	}
+	if p.movesEncoded() && p.o.Read != nil { // no stage looks at encoded bytes
+		p.o.Read()
 	}
 	return nil
 }

@@ -14,7 +14,11 @@ func (w *worker) move(x *engine.Transfer) *path.Result {
 	if err != nil {
 		return &path.Result{Err: err}
 	}
-	return path.Move(w.s.Cache, x, wanted(x), path.Options{Lane: lane, Read: func() { w.hasRead(1) }, Planner: w.planner(x), Room: &w.room})
+	o := path.Options{Lane: lane, Read: func() { w.hasRead(1) }, Planner: w.planner(x), Room: &w.room}
+	if lane != nil {
+		o.Staging = &w.staging
+	}
+	return path.Move(w.s.Cache, x, wanted(x), o)
 }
 
 // wanted returns what a transfer moves.

@@ -84,7 +84,9 @@ func (s *Workers) done(w *worker, all []*engine.Transfer, results []*path.Result
 		s.takeResult(x, results[i])
 		if errors.Is(results[i].Err, path.ErrRoom) {
 			s.Engine.Enlarge(now, x)
-			s.Disk.Ended(x, nil)
+			if s.UsesDisk(x) {
+				s.Disk.Ended(x, nil)
+			}
 			continue
 		}
 		if s.Disk != nil && s.Disk.Commits(x, results[i].Err) {

@@ -86,12 +86,15 @@ func countEncoded(r *cache.Reduction, x *engine.Transfer, did *path.Staged) {
 		countDifference(r, did)
 	case did.Encoding != nil:
 		r.Planner.Flushed(did.Way, did.Plain, did.Took)
-		if x.Kind == engine.Spill { // no sample was taken, so the checkpoint itself stands for one
+		if did.Tried {
 			r.Planner.Sampled(layout, did.Choices, did.Plain, did.Bytes())
 		}
 		r.Planner.Became(layout, did.Plain, did.Bytes())
 	default:
 		r.Planner.Flushed(did.Way, did.Plain, did.Took)
+		if did.Tried { // it has become larger
+			r.Planner.Sampled(layout, did.Choices, did.Plain, did.Plain)
+		}
 		f.Plain++
 		f.PlainBytes += did.Plain
 		return

@@ -1,0 +1,375 @@
+package path
+
+import (
+	"errors"
+
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/checkpoint"
+	"velocpy/gocore/config"
+	"velocpy/gocore/device"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/reduction/codec"
+	"velocpy/gocore/reduction/regions"
+	"velocpy/gocore/tier/devicememory"
+	"velocpy/gocore/transfer/pending"
+)
+
+// A device encodes and decodes in its own memory, so that the link has the encoded bytes alone. The containers go through staging memory beside the tier: while
+// those of one group cross the link, the device works on the next group.
+
+const (
+	// devicePart is the plain bytes of a container that a device makes. A launch for fewer would not occupy the device.
+	devicePart = 4 << 20
+	// deviceGroup is the plain bytes of the containers that are encoded or decoded by one call.
+	deviceGroup = 8 << 20
+)
+
+// stagedGroup is the place of a group in the staging memory: containers of at most deviceGroup plain bytes, and the device's scratch memory.
+type stagedGroup struct{ containers, scratch device.Address }
+
+// groupBytes is the staging memory of a group.
+func groupBytes() int64 { return containerRoom + device.CodecScratch(deviceGroup) }
+
+// containerRoom is enough for the containers of a group, however many share its bytes: small regions have containers of their own.
+const containerRoom = 2 * deviceGroup
+
+// staging returns the places of two groups.
+func (p *Path) staging(d device.Device) (all [2]stagedGroup, err error) {
+	each := groupBytes()
+	base, err := p.o.Staging.Open(d, 2*each)
+	for i := range all {
+		at := base + device.Address(int64(i)*each)
+		all[i] = stagedGroup{at, at + containerRoom}
+	}
+	return all, err
+}
+
+// coded is a container of a checkpoint, as it goes over the link.
+type coded struct {
+	device.Container
+	from int64 // of the plain bytes in the slot
+}
+
+// cutContainers cuts the regions into containers, and these into groups: each group has at most deviceGroup plain bytes and fits the staging memory.
+func (p *Path) cutContainers(choices []regions.Choice) (groups [][]coded) {
+	var group []coded
+	plain, room := int64(0), int64(0)
+	for i, span := range p.version.Layout.Spans {
+		for from := span.Offset; from < span.End(); from += devicePart {
+			c := coded{device.Container{Bytes: min(devicePart, span.End()-from), Kind: choices[i].Kind, Modes: choices[i].Modes}, from}
+			bound := model.ContainerBound(c.Bytes)
+			if len(group) > 0 && (plain+c.Bytes > deviceGroup || room+bound > containerRoom) {
+				groups, group, plain, room = append(groups, group), nil, 0, 0
+			}
+			group, plain, room = append(group, c), plain+c.Bytes, room+bound
+		}
+	}
+	if len(group) > 0 {
+		groups = append(groups, group)
+	}
+	return groups
+}
+
+// deviceEncoder encodes a slot on its way to the host.
+type deviceEncoder struct {
+	p       *Path
+	s       *deviceSlot
+	places  [2]stagedGroup
+	to      []byte
+	at      int64    // bytes of containers so far
+	most    int64    // that there may be
+	lengths []uint32 // of the containers so far
+	sealed  int      // containers of which the host has the bytes, and has written the header
+	starts  []int64  // where containers begin that are not sealed yet, by their number
+	all     []coded  // the containers whose encoding has been queued
+}
+
+// encodeOnDevice brings the containers of the slot to the host.
+func (p *Path) encodeOnDevice(s *deviceSlot) error {
+	x, b := p.x, p.version
+	e := &deviceEncoder{p: p, s: s, to: p.sink.Bytes(), most: x.Writes()}
+	var err error
+	if e.places, err = p.staging(s.a.Device); err != nil {
+		return regions.ErrLarge // without memory on the device the plain bytes move
+	}
+	t := pending.Begin(p.c, s.a, b)
+	if err := t.AwaitCopy(); err != nil {
+		return err
+	}
+	x.Begun(p.c.Now())
+	if err := t.QueueChecksums(s.lane); err != nil {
+		return err
+	}
+	last, err := e.run(p.cutContainers(p.plan.Choices))
+	if err = s.a.Finish(last, errors.Join(err, t.AwaitChecksums())); err != nil {
+		return err
+	}
+	if err := e.seal(len(e.all)); err != nil {
+		return err
+	}
+	p.result.Staged.Encoding = &model.Encoding{Part: devicePart, Lengths: e.lengths}
+	p.result.Staged.Choices = p.plan.Choices
+	return nil
+}
+
+// queued is a group whose encoding is queued.
+type queuedGroup struct {
+	containers []coded
+	lengths    device.Lengths
+	event      device.Event
+}
+
+// run queues all groups. The event that it returns is behind all that is queued.
+func (e *deviceEncoder) run(groups [][]coded) (last device.Event, err error) {
+	var before *queuedGroup
+	for i := 0; i <= len(groups); i++ {
+		var next *queuedGroup
+		if i < len(groups) {
+			if next, err = e.encode(groups[i], e.places[i%2]); err != nil {
+				break
+			}
+		}
+		if before != nil {
+			if last, err = e.send(before, last); err != nil {
+				before = next
+				break
+			}
+		}
+		before = next
+	}
+	if err != nil && before != nil {
+		_ = e.s.a.Finish(before.event, nil) // the staging memory must not be used any more when the caller goes on
+		before.lengths.Discard()
+	}
+	return last, err
+}
+
+// encode queues the encoding of a group, behind the copies from its place that were queued before.
+func (e *deviceEncoder) encode(group []coded, place stagedGroup) (*queuedGroup, error) {
+	if e.p.version.Gone.Load() {
+		return nil, engine.ErrStopped
+	}
+	all := make([]device.Container, len(group))
+	at := place.containers
+	for i := range group {
+		c := &group[i]
+		c.Plain, c.At = e.s.a.Address(e.s.at+c.from), at
+		at += device.Address(model.ContainerBound(c.Bytes))
+		all[i] = c.Container
+	}
+	first, last := &group[0], &group[len(group)-1]
+	q := &queuedGroup{containers: group}
+	var err error
+	q.event, err = e.s.a.QueueRead(e.s.lane, devicememory.Flushes, e.s.at+first.from, last.from+last.Bytes-first.from, func() (err error) {
+		q.lengths, err = e.s.lane.Encode(all, place.scratch)
+		return err
+	})
+	if err != nil {
+		if q.event != nil {
+			_ = e.s.a.Finish(q.event, nil)
+		}
+		if q.lengths != nil {
+			q.lengths.Discard()
+		}
+		return nil, err
+	}
+	return q, nil
+}
+
+// send waits for the lengths of a group and queues the copies of its containers. It drops the event of the copies before, and returns that of these.
+func (e *deviceEncoder) send(q *queuedGroup, before device.Event) (device.Event, error) {
+	if err := e.s.a.Wait(q.event); err != nil {
+		q.lengths.Discard()
+		return before, err
+	}
+	sealed := len(e.all)
+	first := e.at
+	lengths := q.lengths.Take()
+	for _, n := range lengths {
+		e.lengths, e.starts, e.at = append(e.lengths, uint32(n)), append(e.starts, e.at), e.at+n
+	}
+	if e.at > e.most {
+		return before, regions.ErrLarge
+	}
+	e.all = append(e.all, q.containers...)
+	e.p.x.Rested(e.p.awaitPinned(e.at))
+	var err error
+	at := first
+	for i, n := range lengths {
+		if err == nil {
+			err = e.s.lane.Copy(device.AddressOf(e.to[at:]), q.containers[i].At, n)
+		}
+		at += n
+	}
+	x, err := devicememory.EventBehind(e.s.lane, err)
+	if x == nil {
+		return before, err
+	}
+	if before != nil { // the copies of the group before have ended while this one was encoded, or will soon
+		if failed := e.s.a.Wait(before); failed != nil {
+			return x, errors.Join(err, failed)
+		}
+		err = errors.Join(err, e.seal(sealed))
+	}
+	return x, err
+}
+
+// seal writes the headers of the containers that the host has, up to a number.
+func (e *deviceEncoder) seal(until int) error {
+	for ; e.sealed < until; e.sealed++ {
+		c, at, n := &e.all[e.sealed], e.starts[e.sealed], int64(e.lengths[e.sealed])
+		if _, err := codec.SealTables(e.to[at:at+n:at+n], c.Kind, int(c.Bytes)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// decodeOnDevice brings encoded bytes of the host to the slot. Restores may use it as soon as all of this is queued: see Write.
+func (s *deviceSlot) decodeOnDevice(encoding *model.Encoding, from []byte) error {
+	p := s.p
+	d := &deviceDecoder{s: s, from: from}
+	places, err := p.staging(s.a.Device)
+	if err != nil {
+		return err
+	}
+	last, err := d.run(encoding, places)
+	if err != nil {
+		err = s.a.Finish(last, err)
+		d.discard()
+		return err
+	}
+	if err = s.verify(last); err != nil { // the staging memory is used until all has ended
+		err = errors.Join(err, s.a.AwaitRange(s.at, p.x.Rec.Size))
+	}
+	bad := d.faults()
+	if bad >= 0 {
+		s.bad = []int32{int32(bad)}
+		return checkpoint.Damaged(bad, p.c.Tiers[p.x.From])
+	}
+	return err
+}
+
+// deviceDecoder decodes containers on their way to a slot.
+type deviceDecoder struct {
+	s      *deviceSlot
+	from   []byte
+	queued []decodedGroup
+}
+
+type decodedGroup struct {
+	faults  device.Faults
+	regions []int
+}
+
+// run queues all containers, group by group, in the places in turns. The event that it returns is behind all that is queued.
+func (d *deviceDecoder) run(encoding *model.Encoding, places [2]stagedGroup) (last device.Event, err error) {
+	var group []model.Container
+	plain, room, turn := int64(0), int64(0), 0
+	flush := func() bool {
+		if len(group) == 0 {
+			return true
+		}
+		var x device.Event
+		if x, err = d.decode(group, places[turn%2]); x != nil {
+			if last != nil {
+				last.Drop()
+			}
+			last = x
+		}
+		group, plain, room, turn = nil, 0, 0, turn+1
+		return err == nil
+	}
+	encoding.Each(d.s.p.version.Layout.Spans, func(c model.Container) bool {
+		if c.Plain.Bytes > deviceGroup || c.At.Bytes > containerRoom {
+			err = status.New(status.Unavailable, "a container of %d bytes is too large for the device", c.Plain.Bytes)
+			return false
+		}
+		if plain+c.Plain.Bytes > deviceGroup || room+c.At.Bytes > containerRoom {
+			if !flush() {
+				return false
+			}
+		}
+		group, plain, room = append(group, c), plain+c.Plain.Bytes, room+c.At.Bytes
+		return true
+	})
+	if err == nil {
+		flush()
+	}
+	return last, err
+}
+
+// decode queues the copies and the decoding of a group.
+func (d *deviceDecoder) decode(group []model.Container, place stagedGroup) (device.Event, error) {
+	s := d.s
+	kinds := s.p.kinds()
+	all, at := make([]device.Container, len(group)), place.containers
+	q := decodedGroup{}
+	for i, c := range group {
+		all[i] = device.Container{Plain: s.a.Address(s.at + c.Plain.Offset), Bytes: c.Plain.Bytes, Kind: kinds[c.Region], At: at}
+		at += device.Address(c.At.Bytes)
+		q.regions = append(q.regions, c.Region)
+	}
+	first, last := group[0].Plain.Offset, group[len(group)-1].Plain.End()
+	x, err := s.a.QueueWrite(s.lane, devicememory.Loads, s.at+first, last-first, func() (err error) {
+		from, end := group[0].At.Offset, group[len(group)-1].At.End()
+		if err := s.lane.Copy(place.containers, device.AddressOf(d.from[from:]), end-from); err != nil {
+			return err
+		}
+		q.faults, err = s.lane.Decode(all, place.scratch)
+		return err
+	})
+	if q.faults != nil {
+		d.queued = append(d.queued, q)
+	}
+	return x, err
+}
+
+// faults returns the first region of which a container is damaged, or -1. All that was queued has ended.
+func (d *deviceDecoder) faults() int {
+	bad := -1
+	for _, q := range d.queued {
+		for _, i := range q.faults.Take() {
+			if r := q.regions[i]; bad < 0 || r < bad {
+				bad = r
+			}
+		}
+	}
+	d.queued = nil
+	return bad
+}
+
+func (d *deviceDecoder) discard() {
+	for _, q := range d.queued {
+		q.faults.Discard()
+	}
+	d.queued = nil
+}
+
+// verify lets restores use a load that is queued up to an event, which it drops, and verifies it on the device.
+func (s *deviceSlot) verify(last device.Event) error {
+	c, b := s.p.c, s.p.version
+	if c.Set.Verifies == config.VerifyOff || b.Sums == nil {
+		s.queued()
+		return s.orIdle(s.a.Finish(last, nil))
+	}
+	sums, m, err := s.a.QueueChecksums(s.lane, devicememory.Loads, s.at, &b.Layout.Layout)
+	if err != nil {
+		return s.a.Finish(last, err)
+	}
+	if last != nil {
+		last.Drop() // the checksums follow it in the same lane
+	}
+	if c.Set.Verifies != config.VerifyAlways { // with VerifyAlways every restore verifies for itself, and waits
+		s.queued()
+	}
+	there, err := s.a.AwaitChecksums(sums, m)
+	if err != nil {
+		return s.orIdle(err)
+	}
+	if s.bad = checkpoint.Differing(there, b.Sums); len(s.bad) > 0 {
+		return checkpoint.Damaged(int(s.bad[0]), c.Tiers[s.p.x.From])
+	}
+	return nil
+}
