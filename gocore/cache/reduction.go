@@ -35,19 +35,18 @@ func (c *Cache) ShapeOf(history string, room int64, top int) *engine.Shape {
 	if r == nil || room <= MostTogether || r.Planner.Method() == encoding.Raw {
 		return nil
 	}
-	s := &engine.Shape{}
-	form := engine.Encoded
-	if r.Lineage != nil {
+	form, ofDevice := engine.Encoded, c.DeviceTier(top) != nil
+	if r.Lineage != nil && (!ofDevice || r.Planner.Method() == encoding.Lineage) {
 		form = engine.Difference
 	}
-	some := false
+	s, some := &engine.Shape{}, false
 	for t := range c.Tiers {
-		onDevice := c.DeviceTier(t) != nil
-		memory := t == c.HostTier() && c.Host != nil
-		if onDevice || memory && (c.DeviceTier(top) == nil || r.Lineage != nil) { // callers use the bytes there, or a lineage needs them
-			continue
+		switch {
+		case c.DeviceTier(t) != nil:
+		case t == c.HostTier() && c.Host != nil && (!ofDevice || form == engine.Difference): // callers use the bytes there, or a lineage compares them
+		default:
+			s.Forms[t], s.Sizes[t], some = form, room, true
 		}
-		s.Forms[t], s.Sizes[t], some = form, room, true
 	}
 	if !some {
 		return nil

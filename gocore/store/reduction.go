@@ -107,6 +107,9 @@ func (h *History) Reduce(r Reduction) error {
 		return err
 	}
 	known.Planner, known.Lineage = encoding.New(methods[r.Method].encodes), l
+	if m := known.Planner.Method(); s.Set.Host != nil && (m == encoding.Codec || m == encoding.Auto) {
+		s.SetStagingAside()
+	}
 	known.Figures.Method, known.Figures.Chunk, known.Figures.Digest = r.Method, r.Chunk, r.Digest
 	return nil
 }

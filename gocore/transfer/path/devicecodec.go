@@ -18,31 +18,16 @@ import (
 // A device encodes and decodes in its own memory, so that the link has the encoded bytes alone. The containers go through staging memory beside the tier: while
 // those of one group cross the link, the device works on the next group.
 
-const (
-	// devicePart is the plain bytes of a container that a device makes. A launch for fewer would not occupy the device.
-	devicePart = 4 << 20
-	// deviceGroup is the plain bytes of the containers that are encoded or decoded by one call.
-	deviceGroup = 8 << 20
-)
+// devicePart is the plain bytes of a container that a device makes. A launch for fewer would not occupy the device.
+const devicePart = 4 << 20
 
-// stagedGroup is the place of a group in the staging memory: containers of at most deviceGroup plain bytes, and the device's scratch memory.
+// stagedGroup is the place of a group in the staging memory: of its containers, and of the device's scratch memory.
 type stagedGroup struct{ containers, scratch device.Address }
 
-// groupBytes is the staging memory of a group.
-func groupBytes() int64 { return containerRoom + device.CodecScratch(deviceGroup) }
-
-// containerRoom is enough for the containers of a group, however many share its bytes: small regions have containers of their own.
-const containerRoom = 2 * deviceGroup
-
-// staging returns the places of two groups.
-func (p *Path) staging(d device.Device) (all [2]stagedGroup, err error) {
-	each := groupBytes()
-	base, err := p.o.Staging.Open(d, 2*each)
-	for i := range all {
-		at := base + device.Address(int64(i)*each)
-		all[i] = stagedGroup{at, at + containerRoom}
-	}
-	return all, err
+// place returns the place of a group. Groups take turns.
+func (s *deviceSlot) place(turn int) stagedGroup {
+	containers, scratch := s.p.o.Staging.Place(turn)
+	return stagedGroup{s.a.Address(containers), s.a.Address(scratch)}
 }
 
 // coded is a container of a checkpoint, as it goes over the link.
@@ -51,15 +36,16 @@ type coded struct {
 	from int64 // of the plain bytes in the slot
 }
 
-// cutContainers cuts the regions into containers, and these into groups: each group has at most deviceGroup plain bytes and fits the staging memory.
-func (p *Path) cutContainers(choices []regions.Choice) (groups [][]coded) {
+// cutContainers cuts the regions into containers of some plain bytes, and these into groups, each of which fits the staging memory.
+func (p *Path) cutContainers(choices []regions.Choice, part int64) (groups [][]coded) {
 	var group []coded
 	plain, room := int64(0), int64(0)
+	in := p.o.Staging
 	for i, span := range p.version.Layout.Spans {
-		for from := span.Offset; from < span.End(); from += devicePart {
-			c := coded{device.Container{Bytes: min(devicePart, span.End()-from), Kind: choices[i].Kind, Modes: choices[i].Modes}, from}
+		for from := span.Offset; from < span.End(); from += part {
+			c := coded{device.Container{Bytes: min(part, span.End()-from), Kind: choices[i].Kind, Modes: choices[i].Modes}, from}
 			bound := model.ContainerBound(c.Bytes)
-			if len(group) > 0 && (plain+c.Bytes > deviceGroup || room+bound > containerRoom) {
+			if len(group) > 0 && (plain+c.Bytes > in.Group || room+bound > in.Room() || len(group) == in.MostContainers()) {
 				groups, group, plain, room = append(groups, group), nil, 0, 0
 			}
 			group, plain, room = append(group, c), plain+c.Bytes, room+bound
@@ -75,7 +61,6 @@ func (p *Path) cutContainers(choices []regions.Choice) (groups [][]coded) {
 type deviceEncoder struct {
 	p       *Path
 	s       *deviceSlot
-	places  [2]stagedGroup
 	to      []byte
 	at      int64    // bytes of containers so far
 	most    int64    // that there may be
@@ -89,10 +74,7 @@ type deviceEncoder struct {
 func (p *Path) encodeOnDevice(s *deviceSlot) error {
 	x, b := p.x, p.version
 	e := &deviceEncoder{p: p, s: s, to: p.sink.Bytes(), most: x.Writes()}
-	var err error
-	if e.places, err = p.staging(s.a.Device); err != nil {
-		return regions.ErrLarge // without memory on the device the plain bytes move
-	}
+	part := min(devicePart, p.o.Staging.Group)
 	t := pending.Begin(p.c, s.a, b)
 	if err := t.AwaitCopy(); err != nil {
 		return err
@@ -101,14 +83,14 @@ func (p *Path) encodeOnDevice(s *deviceSlot) error {
 	if err := t.QueueChecksums(s.lane); err != nil {
 		return err
 	}
-	last, err := e.run(p.cutContainers(p.plan.Choices))
+	last, err := e.run(p.cutContainers(p.plan.Choices, part))
 	if err = s.a.Finish(last, errors.Join(err, t.AwaitChecksums())); err != nil {
 		return err
 	}
 	if err := e.seal(len(e.all)); err != nil {
 		return err
 	}
-	p.result.Staged.Encoding = &model.Encoding{Part: devicePart, Lengths: e.lengths}
+	p.result.Staged.Encoding = &model.Encoding{Part: part, Lengths: e.lengths}
 	p.result.Staged.Choices = p.plan.Choices
 	return nil
 }
@@ -126,7 +108,7 @@ func (e *deviceEncoder) run(groups [][]coded) (last device.Event, err error) {
 	for i := 0; i <= len(groups); i++ {
 		var next *queuedGroup
 		if i < len(groups) {
-			if next, err = e.encode(groups[i], e.places[i%2]); err != nil {
+			if next, err = e.encode(groups[i], e.s.place(i)); err != nil {
 				break
 			}
 		}
@@ -165,16 +147,19 @@ func (e *deviceEncoder) encode(group []coded, place stagedGroup) (*queuedGroup, 
 		q.lengths, err = e.s.lane.Encode(all, place.scratch)
 		return err
 	})
-	if err != nil {
-		if q.event != nil {
-			_ = e.s.a.Finish(q.event, nil)
-		}
-		if q.lengths != nil {
-			q.lengths.Discard()
-		}
-		return nil, err
+	if err == nil {
+		return q, nil
 	}
-	return q, nil
+	if q.event != nil {
+		_ = e.s.a.Finish(q.event, nil)
+	}
+	if q.lengths != nil {
+		q.lengths.Discard()
+	}
+	if errors.Is(err, device.ErrCodec) {
+		return nil, regions.ErrLarge // the plain bytes move
+	}
+	return nil, err
 }
 
 // send waits for the lengths of a group and queues the copies of its containers. It drops the event of the copies before, and returns that of these.
@@ -230,11 +215,10 @@ func (e *deviceEncoder) seal(until int) error {
 func (s *deviceSlot) decodeOnDevice(encoding *model.Encoding, from []byte) error {
 	p := s.p
 	d := &deviceDecoder{s: s, from: from}
-	places, err := p.staging(s.a.Device)
-	if err != nil {
-		return err
+	if p.o.Staging == nil { // cannot happen: what a device has encoded went through it
+		return status.New(status.Unavailable, "the device has no memory to decode in")
 	}
-	last, err := d.run(encoding, places)
+	last, err := d.run(encoding)
 	if err != nil {
 		err = s.a.Finish(last, err)
 		d.discard()
@@ -264,15 +248,15 @@ type decodedGroup struct {
 }
 
 // run queues all containers, group by group, in the places in turns. The event that it returns is behind all that is queued.
-func (d *deviceDecoder) run(encoding *model.Encoding, places [2]stagedGroup) (last device.Event, err error) {
+func (d *deviceDecoder) run(encoding *model.Encoding) (last device.Event, err error) {
 	var group []model.Container
-	plain, room, turn := int64(0), int64(0), 0
+	plain, room, turn, in := int64(0), int64(0), 0, d.s.p.o.Staging
 	flush := func() bool {
 		if len(group) == 0 {
 			return true
 		}
 		var x device.Event
-		if x, err = d.decode(group, places[turn%2]); x != nil {
+		if x, err = d.decode(group, d.s.place(turn)); x != nil {
 			if last != nil {
 				last.Drop()
 			}
@@ -282,11 +266,11 @@ func (d *deviceDecoder) run(encoding *model.Encoding, places [2]stagedGroup) (la
 		return err == nil
 	}
 	encoding.Each(d.s.p.version.Layout.Spans, func(c model.Container) bool {
-		if c.Plain.Bytes > deviceGroup || c.At.Bytes > containerRoom {
+		if c.Plain.Bytes > in.Group || c.At.Bytes > in.Room() {
 			err = status.New(status.Unavailable, "a container of %d bytes is too large for the device", c.Plain.Bytes)
 			return false
 		}
-		if plain+c.Plain.Bytes > deviceGroup || room+c.At.Bytes > containerRoom {
+		if plain+c.Plain.Bytes > in.Group || room+c.At.Bytes > in.Room() || len(group) == in.MostContainers() {
 			if !flush() {
 				return false
 			}
@@ -307,7 +291,7 @@ func (d *deviceDecoder) decode(group []model.Container, place stagedGroup) (devi
 	all, at := make([]device.Container, len(group)), place.containers
 	q := decodedGroup{}
 	for i, c := range group {
-		all[i] = device.Container{Plain: s.a.Address(s.at + c.Plain.Offset), Bytes: c.Plain.Bytes, Kind: kinds[c.Region], At: at}
+		all[i] = device.Container{Plain: s.a.Address(s.at + c.Plain.Offset), Bytes: c.Plain.Bytes, Kind: kinds[c.Region], At: at, Length: c.At.Bytes}
 		at += device.Address(c.At.Bytes)
 		q.regions = append(q.regions, c.Region)
 	}

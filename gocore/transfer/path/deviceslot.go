@@ -3,8 +3,6 @@ package path
 import (
 	"errors"
 
-	"velocpy/gocore/checkpoint"
-	"velocpy/gocore/config"
 	"velocpy/gocore/device"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"

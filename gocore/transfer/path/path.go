@@ -63,9 +63,9 @@ type Options struct {
 	Read func()
 	// Planner decides whether a transfer with an encoding stage encodes; nil: it does not.
 	Planner Planner
-	// Room is memory for encoders and decoders, and Staging memory of the lane's device for those; a worker of no stage has none.
+	// Room is memory for encoders and decoders, and Staging memory of the lane's device for those; nil: there is none.
 	Room    *regions.Room
-	Staging *devicememory.Staging
+	Staging *cache.Staging
 }
 
 // Path is the way of one transfer. The engine holds source and sink for it; the lock of the cache is not held.

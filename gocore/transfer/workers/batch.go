@@ -28,9 +28,9 @@ type worker struct {
 	lane   device.Lane     // for a pool that serves a device; created on first use
 	buffer *memory.Mapping // bounce buffer for checkpoints that are adjacent on disk; mapped on first use
 	room   regions.Room    // for encoders and decoders
-	// staging is memory of the device for the same, where the pool serves one.
-	staging devicememory.Staging
-	unread int             // transfers in hand that are not read yet; while above zero, the worker counts in its pool's reading
+	// staging is memory of the device for the same, where the pool serves one; nil: the worker has none yet.
+	staging *cache.Staging
+	unread  int // transfers in hand that are not read yet; while above zero, the worker counts in its pool's reading
 }
 
 // batch continues a transfer with others that can be carried out together with it. The lock is held.
@@ -228,5 +228,4 @@ func (w *worker) free() {
 		_ = w.buffer.Unmap() // no other goroutine uses the buffer
 	}
 	w.room.Free()
-	_ = w.staging.Free() // the worker waits for all work that uses it
 }

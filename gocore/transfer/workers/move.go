@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"velocpy/gocore/cache"
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/device"
 	"velocpy/gocore/policy/engine"
@@ -15,10 +16,20 @@ func (w *worker) move(x *engine.Transfer) *path.Result {
 		return &path.Result{Err: err}
 	}
 	o := path.Options{Lane: lane, Read: func() { w.hasRead(1) }, Planner: w.planner(x), Room: &w.room}
-	if lane != nil {
-		o.Staging = &w.staging
+	if lane != nil && x.Stage != engine.Verbatim {
+		o.Staging = w.stagingOf()
 	}
 	return path.Move(w.s.Cache, x, wanted(x), o)
+}
+
+// stagingOf returns the worker's part of the device's staging memory; nil if there is none.
+func (w *worker) stagingOf() *cache.Staging {
+	if w.staging == nil {
+		w.s.Lock()
+		defer w.s.Unlock()
+		w.staging = w.s.TakeStaging(w.pool.device)
+	}
+	return w.staging
 }
 
 // wanted returns what a transfer moves.

@@ -1,0 +1,93 @@
+package cache
+
+import (
+	"velocpy/gocore/device"
+	"velocpy/gocore/tier/devicememory"
+)
+
+// A device that encodes needs memory for what it has encoded and the link has not taken yet, and for what it is about to decode. That memory is the beginning of
+// its tier, so it is part of the tier's budget.
+
+// Staging is the part of it that one worker uses. It has room for two groups of containers: while those of one group cross the link, the device works on the
+// other one.
+type Staging struct {
+	At    int64 // offset in the tier
+	Group int64 // plain bytes of the containers of a group, at most
+}
+
+const (
+	// stagingShare is the part of a tier (as a divisor of its budget) that staging memory may take.
+	stagingShare = 20
+	// stagers is how many workers encode or decode for one device at once: those of the links down and up, and the one for awaited loads.
+	stagers                = 5
+	leastGroup, mostGroup  = 256 << 10, 8 << 20
+	mostContainersOfAGroup = 512
+)
+
+// MostContainers bounds the containers of a group.
+func (s *Staging) MostContainers() int { return mostContainersOfAGroup }
+
+// Room is how many bytes the containers of a group may have.
+func (s *Staging) Room() int64 { return groupRoom(s.Group) }
+
+// Place is the offset in the tier of one of the two groups: of its containers, and of the device's scratch memory.
+func (s *Staging) Place(turn int) (containers, scratch int64) {
+	at := s.At + int64(turn%2)*groupBytes(s.Group)
+	return at, at + groupRoom(s.Group)
+}
+
+// groupRoom is enough for the containers of large regions, and for many small ones.
+func groupRoom(group int64) int64 { return group + group/16 + 64<<10 }
+
+func groupBytes(group int64) int64 {
+	return groupRoom(group) + device.CodecScratch(group, mostContainersOfAGroup)
+}
+
+// groupFor is the largest group for which a tier of such a budget has the memory; 0: it is too small to encode.
+func groupFor(budget int64) int64 {
+	for group := int64(mostGroup); group >= leastGroup; group /= 2 {
+		if stagingBytes(group) <= budget/stagingShare {
+			return group
+		}
+	}
+	return 0
+}
+
+func stagingBytes(group int64) int64 { return stagers * 2 * groupBytes(group) }
+
+// deviceStaging is the staging memory of a device. The cache's lock guards it.
+type deviceStaging struct {
+	group int64
+	taken int // workers that have their part
+}
+
+// SetStagingAside keeps the beginning of every device's tier free from now on. What lies there stays until it is given up.
+func (c *Cache) SetStagingAside() {
+	for t, a := range c.Devices {
+		if c.staging[t] != nil {
+			continue
+		}
+		group := groupFor(a.Reserved())
+		if c.staging == nil {
+			c.staging = map[int]*deviceStaging{}
+		}
+		c.staging[t] = &deviceStaging{group: group}
+		if group > 0 {
+			c.Engine.Retire(t, 0, stagingBytes(group))
+		}
+	}
+}
+
+// TakeStaging gives a worker its part of a device's staging memory, to keep; nil while the memory is not free, or if the tier has none.
+func (c *Cache) TakeStaging(a *devicememory.Memory) *Staging {
+	s := c.staging[a.Tier]
+	if s == nil || s.group == 0 || s.taken == stagers {
+		return nil
+	}
+	all := stagingBytes(s.group)
+	if a.Mapped() < all || c.Engine.Idle(a.Tier, 0, all, func(int64, int64) {}) < all {
+		return nil
+	}
+	s.taken++
+	return &Staging{At: int64(s.taken-1) * all / stagers, Group: s.group}
+}
