@@ -44,7 +44,18 @@ func (h *History) Corrupt(k model.Key, tier int, offset int64) error {
 		return a.Flip(f.Offset + offset)
 	}
 	if tier == status.TierHost {
-		s.Host.Bytes(f.Offset, f.Size)[offset] ^= 1
+		at := offset
+		if s.Engine.Form(rec, t) == engine.Encoded && rec.Version.Encoding != nil {
+			in := s.Host.Bytes(f.Offset, f.Size)
+			at, err = s.encodedAt(rec.Version, 0, offset, func(at int64, p []byte) error {
+				copy(p, in[at:])
+				return nil
+			})
+		}
+		if err != nil || at < 0 {
+			return err
+		}
+		s.Host.Bytes(f.Offset, f.Size)[at] ^= 1
 		s.Engine.MarkUnverified(rec, t)
 		return nil
 	}
@@ -53,7 +64,7 @@ func (h *History) Corrupt(k model.Key, tier int, offset int64) error {
 	case rec.Version.Difference != nil:
 		at, err = s.differenceAt(rec.Version, f.Offset, offset)
 	case rec.Version.Encoding != nil:
-		at, err = s.encodedAt(rec.Version, f.Offset, offset)
+		at, err = s.encodedAt(rec.Version, f.Offset, offset, s.readDisk)
 	}
 	if err != nil || at < 0 {
 		return err
@@ -80,20 +91,21 @@ func (s *Store) differenceAt(v *checkpoint.Version, from, offset int64) (at int6
 		return v.Difference.Sources[source].Offset
 	}
 	r, err := object.Open(v.Difference, description.Names(&v.Layout.Layout), v.Layout.Spans, func(source int, at int64, p []byte) error {
-		return s.DiskError(s.Disk.Space.Read(begin(source)+at, p))
+		return s.readDisk(begin(source)+at, p)
 	})
 	if err != nil {
 		return -1, err
 	}
 	c := r.Container(region, offset-v.Layout.Spans[region].Offset)
-	at, err = s.payloadAt(begin(c.Source)+c.At.Offset, c.At.Bytes, c.Plain, c.Offset)
-	return at, err
+	return payloadAt(begin(c.Source)+c.At.Offset, c.At.Bytes, c.Plain, c.Offset, s.readDisk)
 }
 
-// payloadAt returns the offset on disk of the first byte of the payload that has a plain byte of a container, which lies at an offset on disk.
-func (s *Store) payloadAt(at, encoded, plain, offset int64) (int64, error) {
+func (s *Store) readDisk(at int64, p []byte) error { return s.DiskError(s.Disk.Space.Read(at, p)) }
+
+// payloadAt returns where the payload begins that has a plain byte of a container, which lies at an offset of what is read.
+func payloadAt(at, encoded, plain, offset int64, read func(at int64, p []byte) error) (int64, error) {
 	p := make([]byte, encoded)
-	if err := s.DiskError(s.Disk.Space.Read(at, p)); err != nil {
+	if err := read(at, p); err != nil {
 		return -1, err
 	}
 	c, err := codec.Open(p, int(plain))
@@ -103,15 +115,15 @@ func (s *Store) payloadAt(at, encoded, plain, offset int64) (int64, error) {
 	return at + int64(c.Payload(int(offset/codec.ChunkBytes))), nil
 }
 
-// encodedAt returns the offset of a byte on disk without which a byte of the slot is not what it was, and others are: the first one of its chunk's payload; -1
+// encodedAt returns the offset of a byte of encoded bytes without which a byte of the slot is not what it was, and others are: the first one of its chunk's payload; -1
 // for a byte between regions, which the disk does not have.
-func (s *Store) encodedAt(v *checkpoint.Version, from, offset int64) (at int64, err error) {
+func (s *Store) encodedAt(v *checkpoint.Version, from, offset int64, read func(at int64, p []byte) error) (at int64, err error) {
 	at = -1
 	v.Encoding.Each(v.Layout.Spans, func(c model.Container) bool {
 		if offset < c.Plain.Offset || offset >= c.Plain.End() {
 			return true
 		}
-		at, err = s.payloadAt(from+c.At.Offset, c.At.Bytes, c.Plain.Bytes, offset-c.Plain.Offset)
+		at, err = payloadAt(from+c.At.Offset, c.At.Bytes, c.Plain.Bytes, offset-c.Plain.Offset, read)
 		return false
 	})
 	return at, err

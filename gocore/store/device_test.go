@@ -126,7 +126,11 @@ func (b *board) config(host, disk int64, dev int64) config.Config {
 	c.Devices = []config.Device{{Ordinal: 0, Bytes: dev}}
 	c.Turns = filepath.Join(b.t.TempDir(), "turn")
 	c.OpenDevice = func(ordinal int, _ string) (device.Device, error) {
-		return cuda.Open(b.driver, ordinal, []byte("twins"))
+		d, err := cuda.Open(b.driver, ordinal, []byte("twins"))
+		if err == nil {
+			d.UseCodec(func() ([]byte, error) { return []byte("twins"), nil })
+		}
+		return d, err
 	}
 	return c
 }

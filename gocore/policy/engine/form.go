@@ -75,6 +75,9 @@ func (o *Object) Form(t int) Form {
 	return o.more.shape.Forms[t]
 }
 
+// Form is the form of a checkpoint's own object in tier t.
+func (e *Engine) Form(r *Record, t int) Form { return r.own.Form(t) }
+
 // Bytes is how many bytes the object has in tier t, or will have at the most.
 func (o *Object) Bytes(t int) int64 {
 	if o.more == nil || o.more.shape == nil || t == caller {

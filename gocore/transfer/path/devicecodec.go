@@ -73,7 +73,7 @@ type deviceEncoder struct {
 // encodeOnDevice brings the containers of the slot to the host.
 func (p *Path) encodeOnDevice(s *deviceSlot) error {
 	x, b := p.x, p.version
-	e := &deviceEncoder{p: p, s: s, to: p.sink.Bytes(), most: x.Writes()}
+	e := &deviceEncoder{p: p, s: s, to: p.sink.Bytes(), most: p.most()}
 	part := min(devicePart, p.o.Staging.Group)
 	t := pending.Begin(p.c, s.a, b)
 	if err := t.AwaitCopy(); err != nil {

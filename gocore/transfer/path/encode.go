@@ -181,6 +181,9 @@ func (p *Path) options() regions.Options {
 	return regions.Options{Goroutines: min(mostGoroutines, runtime.GOMAXPROCS(0)), Room: p.o.Room}
 }
 
+// most is how many bytes the encoded checkpoint may have: no more than its plain bytes, nor than it has room for.
+func (p *Path) most() int64 { return min(p.x.Writes(), p.version.Layout.End()) }
+
 // encode writes the containers of all regions.
 func (p *Path) encode() error {
 	l := p.version.Layout
@@ -199,7 +202,7 @@ func (p *Path) encode() error {
 		writing += time.Since(asked).Nanoseconds()
 		return err
 	}
-	made, err := regions.Encode(l.Spans, p.plan.Choices, partBytes, p.x.Writes(), from, to, p.options())
+	made, err := regions.Encode(l.Spans, p.plan.Choices, partBytes, p.most(), from, to, p.options())
 	if err == nil {
 		s := &p.result.Staged
 		s.Encoding, s.Choices, s.Waited = made, p.plan.Choices, max(0, time.Since(began).Nanoseconds()-writing)

@@ -1,0 +1,207 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/config"
+	"velocpy/gocore/device"
+	"velocpy/gocore/device/cuda"
+	"velocpy/gocore/device/cuda/double"
+	"velocpy/gocore/model"
+	"velocpy/gocore/operation"
+)
+
+// encodingBoard opens a store whose device tier has room for staging memory, and a history of it that is encoded.
+func encodingBoard(t *testing.T, change func(c *config.Config)) (*board, *client) {
+	b := newBoard(t, double.Config{Memory: 512 << 20})
+	cfg := b.config(64<<20, 0, 72<<20)
+	cfg.Flush = "eager"
+	if change != nil {
+		change(&cfg)
+	}
+	c := newClient(t, open(t, cfg), "h")
+	if err := c.h.Reduce(Reduction{Method: "codec"}); err != nil {
+		t.Fatal(err)
+	}
+	return b, c
+}
+
+// Checkpoints of a device are encoded there: the host gets fewer bytes, and they come back to the device and to host memory as they were.
+func TestADeviceEncodes(t *testing.T) {
+	const size, count = 3<<20 + 1236, 10
+	for name, change := range map[string]func(c *config.Config){
+		"verified": nil, "unverified": func(c *config.Config) { c.Verify = "off" }, "always verified": func(c *config.Config) { c.Verify = "always" },
+		"with a disk": func(c *config.Config) { d := int64(256 << 20); c.Disk, c.Path, c.FS = &d, "/d", vfs.NewMem(512<<20) },
+		"with a small host": func(c *config.Config) {
+			d, h := int64(256<<20), int64(8<<20)
+			c.Disk, c.Path, c.FS, c.Host = &d, "/d", vfs.NewMem(512<<20), &h
+		},
+		"with a large device": func(c *config.Config) { c.Devices[0].Bytes = 80 << 20 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, c := encodingBoard(t, change)
+			for k := range int64(count) {
+				c.mustPutOn(b, k, few(size, uint64(k)))
+			}
+			b.check(c.wait(0, status.TierHost))
+			f := c.reducedTo()
+			if f.encoded != count || f.to >= f.from*9/10 {
+				t.Fatalf("%+v", f)
+			}
+			st, err := c.s.Stats()
+			b.check(err)
+			if used := st.Tiers["host"].Used + st.Tiers["disk"].Used; used < f.to || used > f.to*2 && c.s.Disk == nil {
+				t.Errorf("%d bytes are used below the device, for %d that were sent", used, f.to)
+			}
+			c.pushOff(b)
+			for k := int64(count) - 1; k >= 0; k-- {
+				want := few(size, uint64(k))
+				if k%2 == 0 {
+					c.mustGetOn(b, k, want)
+				} else {
+					to := make([]byte, size)
+					_, err := c.restoreTo(k, operation.RestoreArgs{Into: []model.Region{region(to, 0)}})
+					b.check(err)
+					if !bytes.Equal(to, want) {
+						t.Fatalf("checkpoint %d differs in host memory", k)
+					}
+				}
+				c.drop(k)
+			}
+			if f := c.reducedTo(); f.decoded < count/2 {
+				t.Errorf("%+v", f)
+			}
+			drained(t, c.s)
+		})
+	}
+}
+
+// pushOff makes the device's tier give up all that the host has.
+func (c *client) pushOff(b *board) {
+	c.t.Helper()
+	const size, count = 8 << 20, 9
+	other, at := newClient(c.t, c.s, "other"), b.alloc(size)
+	for k := range int64(count) {
+		out, err := other.putOn(b, k, at, size)
+		b.check(err)
+		other.untilCaptured(out)
+	}
+	for k := range int64(count) {
+		other.drop(k)
+	}
+}
+
+// A damaged byte of encoded bytes in host memory is found, wherever the checkpoint goes.
+func TestDamageOfWhatADeviceEncoded(t *testing.T) {
+	for _, verify := range []string{"moved", "off"} {
+		t.Run(verify, func(t *testing.T) { findsDamage(t, verify) })
+	}
+}
+
+func findsDamage(t *testing.T, verify string) {
+	const size = 1 << 20
+	b, c := encodingBoard(t, func(c *config.Config) { c.Verify = verify })
+	at := b.alloc(size)
+	for k := range int64(2) {
+		b.fill(at, few(size, uint64(k)))
+		out, err := c.putOn(b, k, at, size)
+		b.check(err)
+		c.untilCaptured(out)
+	}
+	b.check(c.wait(0, status.TierHost))
+	c.pushOff(b)
+	b.check(c.h.Corrupt(model.NumberKey(0), status.TierHost, 500_000))
+	_, err := c.restoreTo(0, operation.RestoreArgs{Into: []model.Region{onDevice(at, size, 0)}, Streams: []uint64{b.stream}})
+	if err == nil { // the restore was queued before the device looked
+		err = c.wait(0, status.TierHost)
+	}
+	if code := status.CodeOf(err); code != status.Corrupt {
+		t.Errorf("%v", err)
+	}
+	c.mustGet(1, few(size, 1), operation.RestoreArgs{})
+}
+
+// What a device cannot encode, or what does not become smaller, goes to the host as it is.
+func TestWhatADeviceDoesNotEncode(t *testing.T) {
+	const size = 1<<20 + 77
+	for name, change := range map[string]func(c *config.Config){
+		"random bytes":         nil,
+		"without its kernels":  func(c *config.Config) { c.OpenDevice = withoutCodec(c.OpenDevice) },
+		"a tier without space": func(c *config.Config) { c.Devices[0].Bytes = 16 << 20 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, c := encodingBoard(t, change)
+			at := b.alloc(size)
+			want := func(k int64) []byte {
+				if name == "random bytes" {
+					p := make([]byte, size)
+					_, _ = rand.NewChaCha8([32]byte{byte(k)}).Read(p)
+					return p
+				}
+				return few(size, uint64(k))
+			}
+			for k := range int64(5) {
+				b.fill(at, want(k))
+				out, err := c.putOn(b, k, at, size)
+				b.check(err)
+				c.untilCaptured(out)
+			}
+			b.check(c.wait(0, status.TierHost))
+			if f := c.reducedTo(); f.encoded != 0 || f.plain != 5 {
+				t.Errorf("%+v", f)
+			}
+			c.pushOff(b)
+			for k := range int64(5) {
+				c.mustGetOn(b, k, want(k))
+				c.mustGet(k, want(k), operation.RestoreArgs{Last: true})
+			}
+			drained(t, c.s)
+		})
+	}
+}
+
+// withoutCodec opens devices that have no kernels of the codec.
+func withoutCodec(open config.DeviceOpener) config.DeviceOpener {
+	return func(ordinal int, kernels string) (device.Device, error) {
+		d, err := open(ordinal, kernels)
+		if err == nil {
+			d.(*cuda.Device).UseCodec(func() ([]byte, error) { return nil, errors.New("they are not there") })
+		}
+		return d, err
+	}
+}
+
+// Checkpoints that become larger than the ones before get the room that they need.
+func TestWhatADeviceEncodesGrows(t *testing.T) {
+	const size, count = 1 << 20, 14
+	b, c := encodingBoard(t, nil)
+	at := b.alloc(size)
+	want := func(k int64) []byte {
+		p := few(size, uint64(k))
+		if k%4 == 3 {
+			copy(p, random(size*3/4, uint64(k)))
+		}
+		return p
+	}
+	for k := range int64(count) {
+		b.fill(at, want(k))
+		out, err := c.putOn(b, k, at, size)
+		b.check(err)
+		c.untilCaptured(out)
+		if k%2 == 0 {
+			b.check(c.wait(0, status.TierHost))
+		}
+	}
+	b.check(c.wait(0, status.TierHost))
+	c.pushOff(b)
+	for k := int64(count) - 1; k >= 0; k-- {
+		c.mustGetOn(b, k, want(k))
+		c.drop(k)
+	}
+	drained(t, c.s)
+}
