@@ -14,6 +14,7 @@ import (
 	"velocpy/gocore/device/cuda/double"
 	"velocpy/gocore/model"
 	"velocpy/gocore/operation"
+	"velocpy/gocore/policy/engine"
 )
 
 // encodingBoard opens a store whose device tier has room for staging memory, and a history of it that is encoded.
@@ -81,19 +82,34 @@ func TestADeviceEncodes(t *testing.T) {
 	}
 }
 
-// pushOff makes the device's tier give up all that the host has.
+// pushOff makes the device's tier give up all checkpoints of the history, which the host has.
 func (c *client) pushOff(b *board) {
 	c.t.Helper()
 	const size, count = 8 << 20, 9
 	other, at := newClient(c.t, c.s, "other"), b.alloc(size)
-	for k := range int64(count) {
-		out, err := other.putOn(b, k, at, size)
-		b.check(err)
-		other.untilCaptured(out)
-	}
-	for k := range int64(count) {
-		other.drop(k)
-	}
+	eventually(c.t, "the device gives up the checkpoints", func() bool {
+		for k := range int64(count) {
+			out, err := other.putOn(b, k, at, size)
+			b.check(err)
+			other.untilCaptured(out)
+		}
+		for k := range int64(count) {
+			other.drop(k)
+		}
+		return c.onTheDevice() == 0
+	})
+}
+
+// onTheDevice is how many checkpoints of the history the device has.
+func (c *client) onTheDevice() (n int) {
+	c.s.Lock()
+	defer c.s.Unlock()
+	c.h.h.Each(func(r *engine.Record) {
+		if c.s.Engine.Complete(r, 0) {
+			n++
+		}
+	})
+	return n
 }
 
 // A damaged byte of encoded bytes in host memory is found, wherever the checkpoint goes.
@@ -118,7 +134,10 @@ func findsDamage(t *testing.T, verify string) {
 	b.check(c.h.Corrupt(model.NumberKey(0), status.TierHost, 500_000))
 	_, err := c.restoreTo(0, operation.RestoreArgs{Into: []model.Region{onDevice(at, size, 0)}, Streams: []uint64{b.stream}})
 	if err == nil { // the restore was queued before the device looked
-		err = c.wait(0, status.TierHost)
+		eventually(t, "the damage is found", func() bool {
+			err = c.wait(0, status.TierHost)
+			return err != nil
+		})
 	}
 	if code := status.CodeOf(err); code != status.Corrupt {
 		t.Errorf("%v", err)

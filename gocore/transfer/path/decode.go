@@ -47,9 +47,8 @@ func (p *Path) wanted() (all []model.Span) {
 	return all
 }
 
-// decode brings the plain bytes to their place in the sink.
-func (p *Path) decode() error {
-	to := p.sink.Bytes()
+// decode brings the plain bytes to their place in the sink's memory, or in memory that stands for it.
+func (p *Path) decode(to []byte) error {
 	if to == nil {
 		return status.New(status.Unavailable, "encoded bytes are decoded only to memory that the host can address")
 	}

@@ -2,8 +2,8 @@ package path
 
 import (
 	"errors"
+	"fmt"
 
-	"velocpy/gocore/base/status"
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/config"
 	"velocpy/gocore/device"
@@ -13,6 +13,7 @@ import (
 	"velocpy/gocore/reduction/regions"
 	"velocpy/gocore/tier/devicememory"
 	"velocpy/gocore/transfer/pending"
+	"velocpy/gocore/transfer/slots"
 )
 
 // A device encodes and decodes in its own memory, so that the link has the encoded bytes alone. The containers go through staging memory beside the tier: while
@@ -211,13 +212,29 @@ func (e *deviceEncoder) seal(until int) error {
 	return nil
 }
 
-// decodeOnDevice brings encoded bytes of the host to the slot. Restores may use it as soon as all of this is queued: see Write.
+// decodeToDevice brings what the host has encoded to a slot of a device. The device decodes, or, if it cannot, the host does so beside the cache.
+func (p *Path) decodeToDevice(s *deviceSlot) error {
+	if from := p.source.Bytes(); from != nil && p.o.Staging != nil {
+		if err := s.decodeOnDevice(p.version.Encoding, from); !errors.Is(err, device.ErrCodec) {
+			return err
+		}
+	}
+	m, err := slots.Beside(p.version.Layout, false)
+	if err != nil {
+		return err
+	}
+	bytes := m.Bytes(0, m.Size())
+	if err = p.decode(bytes); err == nil {
+		err = s.Write(0, bytes)
+	}
+	return errors.Join(err, m.Unmap())
+}
+
+// decodeOnDevice brings encoded bytes of the host to the slot. Restores may use it as soon as all of this is queued: see Write. It fails with device.ErrCodec,
+// before it has changed anything that matters, if the device cannot decode.
 func (s *deviceSlot) decodeOnDevice(encoding *model.Encoding, from []byte) error {
 	p := s.p
 	d := &deviceDecoder{s: s, from: from}
-	if p.o.Staging == nil { // cannot happen: what a device has encoded went through it
-		return status.New(status.Unavailable, "the device has no memory to decode in")
-	}
 	last, err := d.run(encoding)
 	if err != nil {
 		err = s.a.Finish(last, err)
@@ -267,7 +284,7 @@ func (d *deviceDecoder) run(encoding *model.Encoding) (last device.Event, err er
 	}
 	encoding.Each(d.s.p.version.Layout.Spans, func(c model.Container) bool {
 		if c.Plain.Bytes > in.Group || c.At.Bytes > in.Room() {
-			err = status.New(status.Unavailable, "a container of %d bytes is too large for the device", c.Plain.Bytes)
+			err = fmt.Errorf("a container of %d bytes is too large for the staging memory: %w", c.Plain.Bytes, device.ErrCodec)
 			return false
 		}
 		if plain+c.Plain.Bytes > in.Group || room+c.At.Bytes > in.Room() || len(group) == in.MostContainers() {

@@ -273,9 +273,9 @@ func (p *Path) move() error {
 		return p.encode()
 	case p.decodes():
 		if s, ok := p.sink.(*deviceSlot); ok {
-			return s.decodeOnDevice(p.version.Encoding, p.source.Bytes())
+			return p.decodeToDevice(s)
 		}
-		return p.decode()
+		return p.decode(p.sink.Bytes())
 	}
 	if taken, ok := p.source.(*deviceRegions); ok {
 		if g, ok := p.sink.(gatherer); ok {
