@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
 from . import _core, devices, html, knobs, paths, records
 from .budget import device_budgets, new_disk_budget, new_host_budget
@@ -49,6 +49,10 @@ log.addHandler(logging.NullHandler())
 
 _open_stores: weakref.WeakSet[Store] = weakref.WeakSet()
 _turns = itertools.count()
+
+#: Methods of reduction that remove no duplicates, and the bounds of a chunk of the others.
+_WITHOUT_CHUNKS = ("raw", "codec", "auto")
+_LEAST_CHUNK, _MOST_CHUNK = 32, 4096
 
 
 class History(Checkpoints):
@@ -746,10 +750,18 @@ def _reduction(method: Reduction | None, chunk: int | None, digest: Digest | Non
             raise InvalidArgument("chunk and digest belong to a method of reduction; give reduce=, too.")
         return None
     require_choice("reduce", method, Reduction)
+    if method in _WITHOUT_CHUNKS and (chunk is not None or digest is not None):
+        raise InvalidArgument(
+            f"reduce={method!r} removes no duplicates, so it has neither chunk nor digest: leave them out, or give "
+            f"reduce= one of {', '.join(each for each in get_args(Reduction) if each not in _WITHOUT_CHUNKS)}."
+        )
     if digest is not None:
         require_choice("digest", digest, Digest)
-    size = 0 if chunk is None else require_whole("chunk", chunk, 32)
-    return json.dumps({"method": method, "chunk": size, "digest": digest or ""})
+    if chunk is not None and (
+        not _LEAST_CHUNK <= require_whole("chunk", chunk, 1) <= _MOST_CHUNK or chunk & (chunk - 1)
+    ):
+        raise InvalidArgument(f"chunk is {chunk}; give a power of two from {_LEAST_CHUNK} to {_MOST_CHUNK}.")
+    return json.dumps({"method": method, "chunk": chunk or 0, "digest": digest or ""})
 
 
 def _rate(nbytes: int, nanoseconds: int) -> float | None:
