@@ -17,7 +17,7 @@ type Reduction struct {
 func (c *Cache) ExpectEncoded(r *engine.Record, _ int) int64 {
 	known := c.Reductions[r.Hist.Name]
 	if known != nil && known.Lineage != nil {
-		return known.Lineage.room.expect(r.Size)
+		return known.Lineage.room.expect(mostOfObject(r.Size))
 	}
 	if known != nil {
 		return known.Planner.Expect(r.Version.Layout.ID, r.Size)
@@ -38,7 +38,7 @@ func (c *Cache) ShapeOf(history string, room int64) *engine.Shape {
 	s := &engine.Shape{}
 	s.Forms[t], s.Sizes[t] = engine.Encoded, room
 	if r.Lineage != nil {
-		s.Forms[t] = engine.Difference
+		s.Forms[t], s.Sizes[t] = engine.Difference, mostOfObject(room)
 	}
 	return s
 }
