@@ -147,8 +147,8 @@ class ReductionStats(TypedDict):
     decoded: int
     decoded_bytes: int
     decode_ns: int
-    #: Of de-duplication: encoded checkpoints that refer to earlier ones, the bytes that no earlier checkpoint had before
-    #: they were encoded, and the bytes of metadata among ``encoded_to``.
+    #: Of de-duplication, 0 otherwise: the encoded checkpoints that refer to earlier ones; the bytes that no earlier
+    #: checkpoint had, before they were encoded; and the bytes of metadata, which are among ``encoded_to``.
     differences: int
     first_bytes: int
     meta_bytes: int

@@ -139,8 +139,8 @@ class Entry:
     form: str
     #: Bytes that it takes in the data files by itself, in whole blocks; 0 where it is not readable.
     stored_nbytes: int
-    #: Of a difference: the objects of earlier checkpoints that a restore may read, and their bytes in the data files, in
-    #: whole blocks. Other checkpoints may refer to the same objects, which stay as long as one of them does.
+    #: Of a difference: the objects of earlier checkpoints that a restore may read, and their bytes in the data files,
+    #: in whole blocks. Other checkpoints may refer to the same objects, which stay as long as one of them does.
     sources: int = 0
     source_nbytes: int = 0
 

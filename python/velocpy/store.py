@@ -156,8 +156,8 @@ class Store:
         Raises
         ------
         InvalidArgument
-            Of a method or digest that there is not, of a chunk that is no such power of two, or of a chunk or digest for a
-            method without de-duplication.
+            Of a method or digest that there is not, of a chunk that is no such power of two, or of a chunk or digest
+            for a method without de-duplication.
         ReadOnlyStore
             Of a method, if the store is open for reading only.
 
