@@ -25,13 +25,14 @@ type roomOfObjects struct{ last int64 }
 // wrote tells how many bytes an object has.
 func (r *roomOfObjects) wrote(bytes int64) { r.last = max(bytes, 1) }
 
-// expect predicts the room of the next object, which has at most so many bytes. An object that needs more is written again, so the prediction is generous.
-func (r *roomOfObjects) expect(most int64) int64 {
+// expect predicts the room of the next object, of a checkpoint that takes so much in memory. An object that needs more is written again, so the prediction is
+// generous. It is less than that of the plain bytes, or the most that an object may need.
+func (r *roomOfObjects) expect(room int64) int64 {
 	const least = 64 << 10
-	if r.last == 0 {
-		return most
+	if n := r.last + r.last/2 + least; r.last > 0 && n < room {
+		return n
 	}
-	return min(most, r.last+r.last/2+least)
+	return mostOfObject(room)
 }
 
 // mostOfObject is the room that is reserved for the object of a checkpoint that takes so much in memory. A container needs up to a thousandth more than its plain

@@ -17,7 +17,7 @@ type Reduction struct {
 func (c *Cache) ExpectEncoded(r *engine.Record, _ int) int64 {
 	known := c.Reductions[r.Hist.Name]
 	if known != nil && known.Lineage != nil {
-		return known.Lineage.room.expect(mostOfObject(r.Size))
+		return known.Lineage.room.expect(r.Size)
 	}
 	if known != nil {
 		return known.Planner.Expect(r.Version.Layout.ID, r.Size)

@@ -51,7 +51,7 @@ _open_stores: weakref.WeakSet[Store] = weakref.WeakSet()
 _turns = itertools.count()
 
 #: Methods of reduction that remove no duplicates, and the bounds of a chunk of the others.
-_WITHOUT_CHUNKS = ("raw", "codec", "auto")
+_WITHOUT_CHUNKS = ("raw", "codec")
 _LEAST_CHUNK, _MOST_CHUNK = 32, 4096
 
 
