@@ -58,7 +58,8 @@ class TierStats(TypedDict):
 
     #: Its budget.
     capacity: int
-    #: What checkpoints take of it, now and at the most so far.
+    #: What checkpoints take of it, now and at the most so far. On a disk also what de-duplicated checkpoints still need
+    #: of dropped ones.
     used: int
     high_water: int
     #: Rooms of checkpoints.
