@@ -584,8 +584,8 @@ class Store:
                                of the host tier how much is pinned for devices by now, ``pinned_bytes``; of a durable
                                store's disk how many groups of checkpoints and drops shared their syncs, ``commits``,
                                and how many changes are not durable yet, ``pending_changes``
-        ``histories``          by name: ``checkpoints``, ``hints_queued``, ``restores``, ``reduction`` (what encoding and
-                               de-duplication did: see `velocpy.figures.ReductionStats`)
+        ``histories``          by name: ``checkpoints``, ``hints_queued``, ``restores``, ``reduction``: what
+                               encoding and de-duplication did, a `velocpy.figures.ReductionStats`
         ``restores``           ``count``, ``hits`` (found in the fastest tier), how far ahead prefetches were done
         ``waits_ns``           nanoseconds that calls spent copying, or waiting for room, for bytes, for durability; and
                                that streams waited on devices
