@@ -38,7 +38,7 @@ func (c *Cache) ShapeOf(history string, room int64) *engine.Shape {
 	s := &engine.Shape{}
 	s.Forms[t], s.Sizes[t] = engine.Encoded, room
 	if r.Lineage != nil {
-		s.Forms[t] = engine.Difference
+		s.Forms[t], s.Sizes[t] = engine.Difference, mostOfObject(room)
 	}
 	return s
 }

@@ -185,7 +185,8 @@ func (p *Path) encode() error {
 		writing += time.Since(asked).Nanoseconds()
 		return err
 	}
-	made, err := regions.Encode(l.Spans, p.plan.Choices, partBytes, p.x.Writes(), from, to, p.options())
+	most := min(p.x.Writes(), p.x.Rec.Size) // for an object of a lineage there is more room
+	made, err := regions.Encode(l.Spans, p.plan.Choices, partBytes, most, from, to, p.options())
 	if err == nil {
 		s := &p.result.Staged
 		s.Encoding, s.Choices, s.Waited = made, p.plan.Choices, max(0, time.Since(began).Nanoseconds()-writing)
