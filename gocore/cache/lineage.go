@@ -26,13 +26,21 @@ type roomOfObjects struct{ last int64 }
 func (r *roomOfObjects) wrote(bytes int64) { r.last = max(bytes, 1) }
 
 // expect predicts the room of the next object, of a checkpoint that takes so much in memory. An object that needs more is written again, so the prediction is
-// generous.
+// generous. It is less than that of the plain bytes, or the most that an object may need.
 func (r *roomOfObjects) expect(room int64) int64 {
 	const least = 64 << 10
-	if r.last == 0 {
-		return room
+	if n := r.last + r.last/2 + least; r.last > 0 && n < room {
+		return n
 	}
-	return min(room, r.last+r.last/2+least)
+	return mostOfObject(room)
+}
+
+// mostOfObject is the room that is reserved for the object of a checkpoint that takes so much in memory. A container needs up to a thousandth more than its plain
+// bytes, in a region of one block up to a thirtieth, and there is metadata. If that had no room, bytes that do not become smaller would be stored as they are,
+// and no later checkpoint could refer to them.
+func mostOfObject(room int64) int64 {
+	const metadata = 4096
+	return room + room/32 + metadata
 }
 
 // Wrote tells how many bytes the latest object has. The cache's lock is held.

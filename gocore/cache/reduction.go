@@ -35,9 +35,9 @@ func (c *Cache) ShapeOf(history string, room int64, top int) *engine.Shape {
 	if r == nil || room <= MostTogether || r.Planner.Method() == encoding.Raw {
 		return nil
 	}
-	form, ofDevice := engine.Encoded, c.DeviceTier(top) != nil
+	form, most, ofDevice := engine.Encoded, room, c.DeviceTier(top) != nil
 	if r.Lineage != nil && (!ofDevice || r.Planner.Method() == encoding.Lineage) {
-		form = engine.Difference
+		form, most = engine.Difference, mostOfObject(room)
 	}
 	s, some := &engine.Shape{}, false
 	for t := range c.Tiers {
@@ -45,7 +45,7 @@ func (c *Cache) ShapeOf(history string, room int64, top int) *engine.Shape {
 		case c.DeviceTier(t) != nil:
 		case t == c.HostTier() && c.Host != nil && (!ofDevice || form == engine.Difference): // callers use the bytes there, or a lineage compares them
 		default:
-			s.Forms[t], s.Sizes[t], some = form, room, true
+			s.Forms[t], s.Sizes[t], some = form, most, true
 		}
 	}
 	if !some {

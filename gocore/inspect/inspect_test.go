@@ -106,6 +106,54 @@ func TestFormsOfRows(t *testing.T) {
 	ask(t, desk, map[string]any{"op": "close", "view": 1})
 }
 
+// A history needs the objects of checkpoints that are gone, each once.
+func TestKeptObjects(t *testing.T) {
+	s := catalog.New()
+	w := catalog.NewWriter(s)
+	l := &catalog.Layout{Layout: model.Layout{Slot: 100_000, Spans: []model.Span{{Offset: 0, Bytes: 100_000}}, Text: "text"}}
+	at := func(number uint32) catalog.Extent {
+		return catalog.Extent{File: 1, Offset: int64(number) << 20, Bytes: 4096 * int64(number)}
+	}
+	put := func(history string, number uint32, sources ...uint32) {
+		row := &catalog.Row{Key: model.NumberKey(int64(number)), Serial: uint64(number), Layout: l, Content: catalog.Difference, Extents: []catalog.Extent{at(number)}}
+		row.Difference = &model.Difference{Lineage: 7, Number: number, Meta: at(number).Bytes}
+		for _, n := range sources {
+			row.Difference.Sources = append(row.Difference.Sources, model.Source{Number: n, Meta: at(n).Bytes})
+			row.Sources = append(row.Sources, []catalog.Extent{at(n)})
+		}
+		r := w.Record()
+		if err := r.Put(history, row); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Acknowledged(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("a", 3, 1, 2)
+	put("a", 4, 2, 3)
+	put("b", 6, 5)
+	put("b", 7)
+	want := map[string]int64{"a": 3 * 4096, "b": 5 * 4096}
+	bytes := kept(s)
+	for _, h := range s.Histories() {
+		if bytes[h.ID] != want[h.Name] {
+			t.Errorf("history %s needs %d bytes", h.Name, bytes[h.ID])
+		}
+	}
+	id, _ := s.History("a")
+	s.List(id, 0, func(b catalog.Brief) bool {
+		var listed map[string]any
+		if err := json.Unmarshal((&rowWriter{head: "{" + `"history": "a"`}).append(nil, &b), &listed); err != nil {
+			t.Fatal(err)
+		}
+		sources, bytes := listed["sources"], listed["source_bytes"]
+		if listed["form"] != "difference" || sources != 2.0 || b.Key == model.NumberKey(3) && bytes != 3*4096.0 || b.Key == model.NumberKey(4) && bytes != 5*4096.0 {
+			t.Errorf("%v", listed)
+		}
+		return true
+	})
+}
+
 // ask returns the object in the first line of an answer, and the body.
 func ask(t *testing.T, d *Desk, q map[string]any) (map[string]any, []byte) {
 	t.Helper()

@@ -23,6 +23,7 @@ type Session struct {
 	mu        sync.Mutex
 	view      *durable.View
 	histories []catalog.HistoryInfo // by name; nil before the first request for them
+	kept      map[uint32]int64      // bytes that each history needs of dropped checkpoints
 	listing   *listing              // the latest listing of a history
 	check     *durable.Check
 	summary   durable.Summary
@@ -79,16 +80,18 @@ func (s *Session) eachHistory(q *Request, room int) ([]byte, error) {
 	if s.histories == nil {
 		s.histories = s.view.State().Histories()
 		slices.SortFunc(s.histories, func(a, b catalog.HistoryInfo) int { return cmp.Compare(a.Name, b.Name) })
+		s.kept = kept(s.view.State())
 	}
 	return lines(s.histories, q.From, room, func(to []byte, h catalog.HistoryInfo) []byte {
 		if q.Head == "" {
 			to = appendCount(to, h.Rows, 11)
-			to = appendShown(appendRight(to, quantity.Sized(h.Bytes), 11), h.Time)
+			to = appendShown(appendRight(to, quantity.Sized(h.Bytes+s.kept[h.ID]), 11), h.Time)
 			return appendLabel(append(to, "  "...), model.TextKey(h.Name))
 		}
 		to = pytext.Append(append(append(to, q.Head...), `"history": `...), h.Name)
 		to = appendField(to, "checkpoints", h.Rows)
 		to = appendField(to, "bytes", h.Bytes)
+		to = appendField(to, "kept_bytes", s.kept[h.ID])
 		to = appendTime(appendField(to, "last_serial", h.Last), "latest", h.Time)
 		to = appendRetention(append(to, `, "retention": `...), h.Retention)
 		return append(to, '}')
@@ -164,7 +167,7 @@ func (s *Session) rows(q *Request, room int) ([]byte, error) {
 	return s.listing.next()
 }
 
-// rowWriter writes the lines of a listing. Runs of rows, unless they are encoded, differ only in their keys, serials and times. The text of the other
+// rowWriter writes the lines of a listing. Runs of rows, unless they are reduced, differ only in their keys, serials and times. The text of the other
 // columns is therefore formatted once per run.
 type rowWriter struct {
 	head         string
@@ -175,7 +178,7 @@ type rowWriter struct {
 }
 
 func (w *rowWriter) append(to []byte, b *catalog.Brief) []byte {
-	if r := &w.run; !w.begun || r.Layout != b.Layout || r.Meta != b.Meta || r.Summed != b.Summed || r.Content != b.Content || r.Stored != b.Stored {
+	if !w.begun || !alike(&w.run, b) {
 		w.begin(b)
 	}
 	if w.head == "" {
@@ -189,6 +192,12 @@ func (w *rowWriter) append(to []byte, b *catalog.Brief) []byte {
 	return append(to, w.tail...)
 }
 
+// alike tells whether two rows differ in nothing but their keys, serials and times.
+func alike(a, b *catalog.Brief) bool {
+	return a.Layout == b.Layout && a.Meta == b.Meta && a.Summed == b.Summed && a.Content == b.Content && a.Stored == b.Stored &&
+		a.Sources == b.Sources && a.SourceBytes == b.SourceBytes
+}
+
 func (w *rowWriter) begin(b *catalog.Brief) {
 	w.run, w.begun = *b, true
 	bytes := payload(b.Layout)
@@ -198,6 +207,7 @@ func (w *rowWriter) begin(b *catalog.Brief) {
 	w.middle = append(appendField(w.middle, "regions", len(b.Layout.Spans)), `, "serial": `...)
 	w.tail = appendField(w.tail[:0], "meta_bytes", b.Meta)
 	w.tail = appendField(appendForm(w.tail, b.Content), "stored_bytes", b.Stored)
+	w.tail = appendField(appendField(w.tail, "sources", b.Sources), "source_bytes", b.SourceBytes)
 	w.tail = appendBool(w.tail, "checksums", b.Summed)
 	w.tail = append(appendBool(w.tail, "readable", b.Content.Readable()), '}')
 }
@@ -234,12 +244,15 @@ func (s *Session) row(q *Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	stored := int64(0)
+	stored, others := int64(0), int64(0)
 	if row.Readable() {
 		stored = row.Bytes()
 	}
+	for _, extents := range row.Sources {
+		others += bytesOf(extents)
+	}
 	return answer(map[string]any{
-		"form": row.Content.String(), "stored_bytes": stored,
+		"form": row.Content.String(), "stored_bytes": stored, "sources": len(row.Sources), "source_bytes": others,
 		"serial": row.Serial, "readable": row.Readable(), "regions": len(row.Layout.Spans), "bytes": payload(row.Layout), "slot_bytes": row.Layout.Slot,
 		"alignment": row.Align, "meta_bytes": len(row.Meta), "layout_bytes": len(row.Layout.Text), "checksums": row.Sums != nil,
 		"leaves": len(row.Leaves), "captured": json.RawMessage(appendParsed(nil, row.Time)),

@@ -165,3 +165,38 @@ func TestDuplicatesAfterAFailedSync(t *testing.T) {
 		}
 	}
 }
+
+// Bytes that do not become smaller fill all of their blocks. Later checkpoints refer to them all the same.
+func TestDuplicatesOfIncompressibleBytes(t *testing.T) {
+	const count = 6
+	for _, size := range []int{1 << 20, 72 << 10, 3<<20 + 4096} {
+		for _, method := range removing {
+			t.Run(fmt.Sprint(method, size), func(t *testing.T) {
+				cfg := stored(8<<20, 64<<20, vfs.NewMem(256<<20))
+				s := open(t, cfg)
+				c := reducing(t, s, method)
+				states := evolving(size, count)
+				for k, p := range states {
+					c.mustPutFloats(int64(k), p, status.TierDisk)
+				}
+				f := c.reducedTo()
+				if f.encoded != count || f.plain != 0 {
+					t.Fatalf("%+v", f)
+				}
+				if most := int64(size + size/32 + count*64<<10); method != "full" && f.to > most {
+					t.Errorf("%d bytes, of %d", f.to, f.from)
+				}
+				if used := c.onDisk(); used < f.to || used > f.to+count*4096 {
+					t.Errorf("%d bytes are used on disk, for %d that were written", used, f.to)
+				}
+				shut(t, s)
+				s = open(t, cfg)
+				c = newClient(t, s, "h")
+				for k, p := range states {
+					c.mustGet(int64(k), p, operation.RestoreArgs{Last: true})
+				}
+				drained(t, s)
+			})
+		}
+	}
+}

@@ -582,3 +582,19 @@ def test_reduced_wavefields_give_the_same_image() -> None:
     assert saved["encoded"] > 0
     assert saved["encoded_from"] > 1.2 * saved["encoded_to"] > 0
     assert reduction(run(replace(settings, reduce=None))) is None
+
+
+@pytest.mark.parametrize("method", ["basic", "tree", "runs"])
+def test_wavefields_without_duplicates_give_the_same_image(method: Any) -> None:
+    """De-duplicated on their way to the disk: the image is the same, and the report says what that saved."""
+    outcome = run(Settings(size=(160, 168), steps=120, shots=2, reduce=method))
+    assert outcome.proven
+    saved = reduction(outcome)
+    assert saved is not None
+    assert saved["encoded"] > saved["differences"] > 0
+    assert saved["encoded_from"] > 1.2 * saved["first_bytes"] > 0
+    assert saved["encoded_from"] > 1.5 * saved["encoded_to"] > saved["meta_bytes"] > 0
+    last = tables(outcome)[-1]
+    rows = dict(zip(*(list(column.cells) for column in last.columns), strict=True))
+    assert rows["of these, refer to earlier ones"] == f"{saved['differences']}"
+    assert {"bytes that no earlier one had", "bytes of metadata"} <= set(rows)

@@ -19,10 +19,11 @@ import velocpy
 def test_example_runs(root: Path, run_python: Callable[..., CompletedProcess[str]]) -> None:
     pages = ((root / name).read_text() for name in ("README.md", "docs/guide.md"))
     examples = [code for page in pages for code in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)]
-    assert len(examples) == 7
+    assert len(examples) == 8
     done = run_python("".join(examples) + "\nassert store.closed and u[0] != 0")
     assert done.returncode == 0, done.stderr
-    *lines, reopened, names, values, part, differ, where, read, many, reduced = done.stdout.splitlines()
+    *printed, cost, older, newer = done.stdout.splitlines()
+    *lines, reopened, names, values, part, differ, where, read, many, reduced = printed
     assert [int(line.split()[0]) for line in lines] == list(reversed(range(24)))
     assert len({line.split()[1] for line in lines}) > 20, "states that differ"
     assert reopened == lines[0].split()[1], "the last state, from the store on disk"
@@ -36,6 +37,14 @@ def test_example_runs(root: Path, run_python: Callable[..., CompletedProcess[str
     encoded, before, after = map(int, re.findall(r"\d+", reduced.replace("of 4", "")))
     assert 1 <= encoded <= 4
     assert before == encoded << 20 > 2 * after
+    mib, kib = map(int, re.findall(r"\d+", cost))
+    assert mib << 10 == 20 * 2048 > 15 * kib
+    for step, found in ((18, older), (19, newer)):
+        key, own, needed, others = map(int, re.findall(r"\d+", found))
+        assert key == step
+        assert own <= 8
+        assert 1500 < needed < 2300
+        assert 1 <= others <= step
 
 
 def test_links_lead_somewhere(root: Path) -> None:

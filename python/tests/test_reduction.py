@@ -114,7 +114,8 @@ def test_what_does_not_become_smaller_is_no_larger(tmp_path):
                 history.checkpoint(step, x=noise)
             store.wait("disk")
             used[method] = store.stats()["tiers"]["disk"]["used"]
-    assert used["codec"] == used["auto"] == used["raw"]
+    assert used["codec"] == used["raw"]
+    assert used["auto"] <= used["raw"]  # all checkpoints are equal
 
 
 def test_a_disk_holds_more_reduced_checkpoints(tmp_path):

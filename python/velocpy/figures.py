@@ -58,7 +58,8 @@ class TierStats(TypedDict):
 
     #: Its budget.
     capacity: int
-    #: What checkpoints take of it, now and at the most so far.
+    #: What checkpoints take of it, now and at the most so far. On a disk also what de-duplicated checkpoints still need
+    #: of dropped ones.
     used: int
     high_water: int
     #: Rooms of checkpoints.
@@ -147,8 +148,8 @@ class ReductionStats(TypedDict):
     decoded: int
     decoded_bytes: int
     decode_ns: int
-    #: Of de-duplication: encoded checkpoints that refer to earlier ones, the bytes that no earlier checkpoint had before
-    #: they were encoded, and the bytes of metadata among ``encoded_to``.
+    #: Of de-duplication, 0 otherwise: the encoded checkpoints that refer to earlier ones; the bytes that no earlier
+    #: checkpoint had, before they were encoded; and the bytes of metadata, which are among ``encoded_to``.
     differences: int
     first_bytes: int
     meta_bytes: int

@@ -91,6 +91,8 @@ class HistoryEntry:
     checkpoints: int
     #: Bytes that its checkpoints take in the data files.
     nbytes: int
+    #: Bytes of dropped and replaced checkpoints there that differences in the history still need.
+    kept_nbytes: int
     #: The number of the latest version written of one that is there; 0 without any.
     last_serial: int
     #: When that version was captured, as `Entry.captured`.
@@ -132,10 +134,15 @@ class Entry:
     checksums: bool
     #: False: a later version of velocpy has stored it in a way that this one does not know.
     readable: bool
-    #: "raw": as it was captured; "encoded": by `Store.history` with ``reduce``; "unknown" to this version.
+    #: "raw": as it was captured; by `Store.history` with ``reduce`` "encoded", or de-duplicated to a "difference";
+    #: "unknown" to this version.
     form: str
-    #: Bytes that it takes in the data files, in whole blocks; 0 where it is not readable.
+    #: Bytes that it takes in the data files by itself, in whole blocks; 0 where it is not readable.
     stored_nbytes: int
+    #: Of a difference: the objects of earlier checkpoints that a restore may read, and their bytes in the data files,
+    #: in whole blocks. Other checkpoints may refer to the same objects, which stay as long as one of them does.
+    sources: int = 0
+    source_nbytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -174,12 +181,15 @@ class Checkpoint:
     captured: datetime | None
     nbytes: int
     slot_nbytes: int
-    #: As `Entry.form` and `Entry.stored_nbytes`.
+    #: As `Entry.form`, `Entry.stored_nbytes`, `Entry.sources` and `Entry.source_nbytes`.
     form: str
     stored_nbytes: int
+    sources: int
+    source_nbytes: int
     meta_nbytes: int
     regions: tuple[Region, ...]
-    #: Where its bytes lie, piece behind piece: those of its slot or, where it is encoded, those of its containers.
+    #: Where its bytes lie, piece behind piece: those of its slot or, where it is encoded, those of its containers;
+    #: of a difference, those of its own object, without its sources.
     extents: tuple[Extent, ...]
     #: Of a tree: how its regions and values are put together, as docs/format.md has it; None where regions are flat.
     structure: list[Any] | None = None
@@ -442,6 +452,8 @@ def checkpoints(path: Path, history: str) -> Iterator[Entry]:
                 facts["readable"],
                 facts["form"],
                 facts["stored_bytes"],
+                facts["sources"],
+                facts["source_bytes"],
             )
 
 
@@ -505,6 +517,8 @@ def _describe(view: View, history: str, key: Key) -> Checkpoint:
         facts["slot_bytes"],
         facts["form"],
         facts["stored_bytes"],
+        facts["sources"],
+        facts["source_bytes"],
         facts["meta_bytes"],
         regions,
         extents,
@@ -771,7 +785,15 @@ def _history(facts: dict[str, Any]) -> HistoryEntry:
     rule = facts["retention"]
     retention = rule and Retention(**rule | {"keys": tuple(rule["keys"]), "by": tuple(rule["by"])})
     latest = from_json(facts["latest"])
-    return HistoryEntry(facts["history"], facts["checkpoints"], facts["bytes"], facts["last_serial"], latest, retention)
+    return HistoryEntry(
+        facts["history"],
+        facts["checkpoints"],
+        facts["bytes"],
+        facts["kept_bytes"],
+        facts["last_serial"],
+        latest,
+        retention,
+    )
 
 
 def is_subset(subset: str) -> bool:

@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
 from . import _core, devices, html, knobs, paths, records
 from .budget import device_budgets, new_disk_budget, new_host_budget
@@ -49,6 +49,10 @@ log.addHandler(logging.NullHandler())
 
 _open_stores: weakref.WeakSet[Store] = weakref.WeakSet()
 _turns = itertools.count()
+
+#: Methods of reduction that remove no duplicates, and the bounds of a chunk of the others.
+_WITHOUT_CHUNKS = ("raw", "codec")
+_LEAST_CHUNK, _MOST_CHUNK = 32, 4096
 
 
 class History(Checkpoints):
@@ -152,8 +156,8 @@ class Store:
         Raises
         ------
         InvalidArgument
-            Of a method or digest that there is not, of a chunk that is no such power of two, or of a chunk or digest for a
-            method without de-duplication.
+            Of a method or digest that there is not, of a chunk that is no such power of two, or of a chunk or digest
+            for a method without de-duplication.
         ReadOnlyStore
             Of a method, if the store is open for reading only.
 
@@ -580,7 +584,8 @@ class Store:
                                of the host tier how much is pinned for devices by now, ``pinned_bytes``; of a durable
                                store's disk how many groups of checkpoints and drops shared their syncs, ``commits``,
                                and how many changes are not durable yet, ``pending_changes``
-        ``histories``          by name: ``checkpoints``, ``hints_queued``, ``restores``
+        ``histories``          by name: ``checkpoints``, ``hints_queued``, ``restores``, ``reduction``: what
+                               encoding and de-duplication did, a `velocpy.figures.ReductionStats`
         ``restores``           ``count``, ``hits`` (found in the fastest tier), how far ahead prefetches were done
         ``waits_ns``           nanoseconds that calls spent copying, or waiting for room, for bytes, for durability; and
                                that streams waited on devices
@@ -746,10 +751,18 @@ def _reduction(method: Reduction | None, chunk: int | None, digest: Digest | Non
             raise InvalidArgument("chunk and digest belong to a method of reduction; give reduce=, too.")
         return None
     require_choice("reduce", method, Reduction)
+    if method in _WITHOUT_CHUNKS and (chunk is not None or digest is not None):
+        raise InvalidArgument(
+            f"reduce={method!r} removes no duplicates, so it has neither chunk nor digest: leave them out, or give "
+            f"reduce= one of {', '.join(each for each in get_args(Reduction) if each not in _WITHOUT_CHUNKS)}."
+        )
     if digest is not None:
         require_choice("digest", digest, Digest)
-    size = 0 if chunk is None else require_whole("chunk", chunk, 32)
-    return json.dumps({"method": method, "chunk": size, "digest": digest or ""})
+    if chunk is not None and (
+        not _LEAST_CHUNK <= require_whole("chunk", chunk, 1) <= _MOST_CHUNK or chunk & (chunk - 1)
+    ):
+        raise InvalidArgument(f"chunk is {chunk}; give a power of two from {_LEAST_CHUNK} to {_MOST_CHUNK}.")
+    return json.dumps({"method": method, "chunk": chunk or 0, "digest": digest or ""})
 
 
 def _rate(nbytes: int, nanoseconds: int) -> float | None:

@@ -62,6 +62,8 @@ func (s *Workers) takeStaged(x *engine.Transfer, did *path.Staged) {
 		if n := did.Bytes(); n > 0 {
 			x.Wrote(n)
 			x.Spent(did.Waited)
+		} else { // the plain bytes, for which an object of a lineage has more room than they need
+			x.Wrote(min(x.Rec.Size, x.Writes()))
 		}
 		if r != nil {
 			countEncoded(r, x, did)

@@ -142,6 +142,7 @@ def bench(arguments: tuple[str, ...]) -> None:
     epilog=examples(
         "velocpy demo",
         "velocpy demo --reduce codec",
+        "velocpy demo --reduce tree",
         "velocpy demo --dim 3 --json",
         "velocpy demo --device cuda --backend torch",
     )
@@ -173,7 +174,7 @@ def bench(arguments: tuple[str, ...]) -> None:
 @click.option(
     "--reduce",
     type=click.Choice(get_args(Reduction)),
-    help="Encode the wavefields on their way to the disk, without loss, and tell what that saved.",
+    help="Encode or de-duplicate the wavefields on their way to the disk, without loss, and tell what that saved.",
 )
 @click.option(
     "--out",

@@ -33,7 +33,7 @@ def _key_order(key: int | str) -> tuple[bool, int | str]:
 ORDERS: dict[str, dict[str, Callable[[Facts], Any]]] = {
     "histories": {
         "name": lambda facts: facts["history"],
-        "size": lambda facts: facts["bytes"],
+        "size": lambda facts: facts["bytes"] + facts["kept_bytes"],
         "checkpoints": lambda facts: facts["checkpoints"],
         "version": lambda facts: facts["last_serial"],
         "latest": lambda facts: _time_order(facts["latest"]),

@@ -74,7 +74,8 @@ def key_of(text: str) -> int | str:
 def ls(path: str, history: str | None, sort: str | None, reverse: bool, with_meta: bool, as_json: bool) -> None:
     """List the histories of a store, or the checkpoints of one.
 
-    Histories with the number of their checkpoints and the bytes that these take; checkpoints with the bytes of their
+    Histories with the number of their checkpoints and the bytes that these take, with those of dropped ones that they
+    still need; checkpoints with the bytes of their
     regions, how many there are, the bytes of their meta, the version, which grows with every checkpoint that is
     written, and when checkpoint() was called for it, in UTC; "-" where an older velocpy, which kept no times, wrote it.
     Of a history "latest" is that time of its latest version. It may run beside a process that writes.
@@ -119,6 +120,9 @@ def described(found: Any) -> Iterator[str]:
     yield f"size      {sized(found.nbytes)}"
     if found.form != "raw":
         yield f"on disk   {sized(found.stored_nbytes)}, {found.form}, 1 : {found.nbytes / found.stored_nbytes:.2f}"
+    if found.sources:
+        objects = "1 object" if found.sources == 1 else f"{found.sources} objects"
+        yield f"needs     {objects} of earlier checkpoints, {sized(found.source_nbytes)}"
     if found.meta_nbytes and (found.meta is not None or found.structure is None):  # a tree has its values there, too
         yield f"meta      {f'{sized(found.meta_nbytes)} that are no JSON' if found.meta is None else told(found.meta)}"
     for extent in found.extents:

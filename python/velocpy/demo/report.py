@@ -75,6 +75,9 @@ def reduction(outcome: Outcome) -> dict[str, float] | None:
         "plain": sum(shot["plain"] for shot in shots),
         "encoded_from": sum(shot["encoded_from"] for shot in shots),
         "encoded_to": sum(shot["encoded_to"] for shot in shots),
+        "differences": sum(shot["differences"] for shot in shots),
+        "first_bytes": sum(shot["first_bytes"] for shot in shots),
+        "meta_bytes": sum(shot["meta_bytes"] for shot in shots),
         "encode_seconds": sum(shot["encode_ns"] for shot in shots) / 1e9,
         "decode_seconds": sum(shot["decode_ns"] for shot in shots) / 1e9,
     }
@@ -162,6 +165,10 @@ def _reduction(outcome: Outcome, saved: dict[str, float]) -> Table:
     if encoded:
         table.add_row("bytes before, and after", f"{sized(int(before))}, {sized(int(after))}")
         table.add_row("ratio, and saved", f"{before / after:.2f}, {sized(int(before - after))}")
+        if saved["meta_bytes"]:
+            table.add_row("of these, refer to earlier ones", f"{saved['differences']:.0f}")
+            table.add_row("bytes that no earlier one had", sized(int(saved["first_bytes"])))
+            table.add_row("bytes of metadata", sized(int(saved["meta_bytes"])))
         table.add_row("time of these flushes", f"{saved['encode_seconds']:.2f} s")
         table.add_row("time of loads that decoded", f"{saved['decode_seconds']:.2f} s")
     return table

@@ -65,6 +65,15 @@ func (d *difference) places() (all [][]Extent) {
 	return all
 }
 
+// sourceBytes returns the bytes of the extents of all sources.
+func (d *difference) sourceBytes() (bytes int64) {
+	_ = d.each(func(s model.Source, _ []byte) error {
+		bytes += int64(extentsBytes(s.Bytes()))
+		return nil
+	})
+	return bytes
+}
+
 // check returns an error unless the difference is possible, and each source has extents of exactly its whole blocks.
 func (d *difference) check() error {
 	if d.count > model.MostSources {

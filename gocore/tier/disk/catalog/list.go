@@ -12,6 +12,9 @@ type Brief struct {
 	Time    int64 // as in Row
 	Summed  bool  // it has checksums
 	Meta    int   // length of the meta in bytes
+	// Sources is the number of other objects that a difference refers to, and SourceBytes the bytes of their extents. Rows may share them.
+	Sources     int
+	SourceBytes int64
 }
 
 // Cursor is a position between the rows of a State. The zero value is before the first row; others are valid until a record is applied.
@@ -50,7 +53,7 @@ func (s *State) brief(i item) Brief {
 	b.Summed = p.flags&flagSums != 0
 	if b.Content == Difference {
 		r, _ := p.split(l)
-		b.Meta = len(r.meta)
+		b.Meta, b.Sources, b.SourceBytes = len(r.meta), int(r.difference.count), r.difference.sourceBytes()
 		return b
 	}
 	before := 8 + extentBytes*uint64(le32(p.rest[4:]))

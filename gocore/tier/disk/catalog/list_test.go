@@ -67,6 +67,9 @@ func TestListingsInPages(t *testing.T) {
 			if b.Key != r.Key || b.Serial != r.Serial || b.Time != r.Time || b.Meta != len(r.Meta) || b.Summed != (r.Sums != nil) || b.Layout.Text != "l" || b.Content != r.Content || b.Stored != r.Extents[0].Bytes {
 				t.Fatalf("row %d is %+v, not %+v", i, b, r)
 			}
+			if b.Sources != len(r.Sources) || b.SourceBytes != int64(len(r.Sources))*Block {
+				t.Fatalf("row %d is %+v, with sources %v", i, b, r.Sources)
+			}
 		}
 	}
 	if _, more := s.List(99, 0, func(Brief) bool { t.Error("a row of nothing"); return true }); more {
