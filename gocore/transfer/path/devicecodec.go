@@ -284,7 +284,7 @@ func (d *deviceDecoder) run(encoding *model.Encoding) (last device.Event, err er
 	}
 	encoding.Each(d.s.p.version.Layout.Spans, func(c model.Container) bool {
 		if c.Plain.Bytes > in.Group || c.At.Bytes > in.Room() {
-			err = fmt.Errorf("a container of %d bytes is too large for the staging memory: %w", c.Plain.Bytes, device.ErrCodec)
+			err = fmt.Errorf("a container is too large for the staging memory: %w", device.ErrCodec)
 			return false
 		}
 		if plain+c.Plain.Bytes > in.Group || room+c.At.Bytes > in.Room() || len(group) == in.MostContainers() {
