@@ -95,6 +95,13 @@ type Lane interface {
 	Scatter(pieces []Piece) error
 	// Hash computes checksums of slots, or of any other device memory, at any address.
 	Hash(pieces []Piece) (Sums, error)
+	// Encode writes containers of package codec, in as few launches as possible, without their headers: the host adds these with codec.SealTables
+	// once it has the bytes. Nothing behind a container's length is written. Containers, plain bytes and ScratchFor(all) bytes of scratch memory are in
+	// use until an event behind the call has passed. ErrCodec: the device has no kernels for it.
+	Encode(all []Container, scratch Address) (Lengths, error)
+	// Decode writes the plain bytes of containers. It does not read the headers, whose content the caller gives, and trusts no byte of the rest:
+	// a container whose tables, payloads or chunks' hashes are wrong is in Faults. Its plain bytes may then be anything; no other memory is touched.
+	Decode(all []Container, scratch Address) (Faults, error)
 	// Event passes when all work queued so far has run.
 	Event() (Event, error)
 	// Stamp is a point at which the device records the time. It costs more than an Event.

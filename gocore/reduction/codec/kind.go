@@ -26,6 +26,9 @@ var (
 // Float tells whether the words are floats.
 func (k Kind) Float() bool { return k.Exponent != 0 }
 
+// Valid tells whether the kind is one of the list.
+func (k Kind) Valid() bool { return k.check() == nil }
+
 // check returns ErrKind for a kind that is none of the list.
 func (k Kind) check() error {
 	switch k {

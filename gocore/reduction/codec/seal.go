@@ -32,3 +32,31 @@ func SealTables(container []byte, k Kind, plain int) (int, error) {
 	writeHeader(container, k, plain, flags, chunks, at)
 	return at, nil
 }
+
+// OpenTables is Open for a container whose header the caller knows and does not trust, or that has none yet: the kind and the length of the region are
+// arguments, and no hash tells whether the tables are as written. They are verified against the region and the payloads, so that decoding reads no
+// byte of another place. Bytes behind the last payload are ignored.
+func OpenTables(container []byte, k Kind, plain int) (*Container, error) {
+	if err := k.check(); err != nil {
+		return nil, err
+	}
+	chunks := Chunks(plain)
+	at := payloadsAt(chunks)
+	if plain < 0 || len(container) < at {
+		return nil, fmt.Errorf("%w: tables of %d chunks in a container of %d B", ErrCorrupt, chunks, len(container))
+	}
+	c := &Container{kind: k, plain: plain, payloads: container[at:]}
+	c.hashes, c.lengths, c.modes = tables(container, chunks)
+	for _, m := range c.modes {
+		c.reference = c.reference || Mode(m).referenced()
+	}
+	total := c.offset(chunks)
+	if total > len(c.payloads) {
+		return nil, fmt.Errorf("%w: payloads of %d B, where %d B are left", ErrCorrupt, total, len(c.payloads))
+	}
+	c.payloads = c.payloads[:total]
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
