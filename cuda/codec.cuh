@@ -49,6 +49,14 @@ VELOCPY_DEVICE uint32_t* exponent_counts(EncodeRoom<K, R>& room) {
   return reinterpret_cast<uint32_t*>(room.payload);
 }
 
+// Where a block puts its chunk.
+struct Target {
+  uint64_t container, state;  // state is that of the container's first block
+  uint64_t length;            // for the length of the container
+  uint64_t chunks;            // of the container
+  uint32_t number;            // of the chunk
+};
+
 // One block's encoding.
 template <class K, bool R>
 struct Encoder {
@@ -98,7 +106,7 @@ struct Encoder {
   }
 
   // Fills in the sizes of the allowed modes. Has barriers.
-  VELOCPY_DEVICE void measure(const Encoding& p, uint64_t chunks) {
+  VELOCPY_DEVICE void measure(const Target& p) {
     sum_chunk(x, chunk.bytes == kChunkBytes, room.sums);
     if constexpr (R) {
       if (allows(kXrz) || allows(kStep)) sum_chunk(reference, chunk.bytes == kChunkBytes, room.reference_sums);
@@ -122,7 +130,7 @@ struct Encoder {
     uint32_t warp = warp_index();
     if (warp == kHashWarp) {
       uint64_t hash = hash_chunk(room.sums, chunk.plain, chunk.bytes);
-      if (lane_index() == 0) reinterpret_cast<uint64_t*>(tables(p.container, chunks).hashes)[block_index()] = hash;
+      if (lane_index() == 0) reinterpret_cast<uint64_t*>(tables(p.container, p.chunks).hashes)[p.number] = hash;
     }
     if (allows(kDiff) && (warp == kPlacingWarp || warp == kPlacingWarp + 1)) {
       uint32_t n = place_blocks<K>(room.diff[warp - kPlacingWarp], blocks) + tail;
@@ -202,23 +210,22 @@ struct Encoder {
   }
 
   // Encodes the chunk and writes its part of the container.
-  VELOCPY_DEVICE void run(const Encoding& p) {
-    uint64_t chunks = (p.bytes - 1) / kChunkBytes + 1;
+  VELOCPY_DEVICE void run(const Target& p) {
     auto* state = reinterpret_cast<uint64_t*>(p.state);
     begin();
-    measure(p, chunks);
+    measure(p);
     uint32_t size;
     Forms forms = {};
     Codes codes = {};
     uint32_t mode = choose(size, forms, codes), rounded = round_up(size, 16);
-    if (thread_index() == 0) publish_own(state, block_index(), rounded);
+    if (thread_index() == 0) publish_own(state, p.number, rounded);
     write(mode, size, forms, codes);
     if (warp_index() == kPlacingWarp) {
-      uint64_t before = sum_of_blocks(state, block_index(), rounded);
+      uint64_t before = sum_of_blocks(state, p.number, rounded);
       if (lane_index() == 0) room.before = before;
     }
     sync_block();
-    Tables t = tables(p.container, chunks);
+    Tables t = tables(p.container, p.chunks);
     uint64_t to = t.payloads + room.before;
     if (mode == kRaw && chunk.bytes == kChunkBytes) {
 #pragma unroll
@@ -227,21 +234,35 @@ struct Encoder {
       for (uint32_t v = thread_index(); v < rounded / 16; v += kCodecThreads) store(reinterpret_cast<Vector*>(to) + v, room.payload[v]);
     }
     if (thread_index() != 0) return;
-    reinterpret_cast<uint16_t*>(t.lengths)[block_index()] = static_cast<uint16_t>(size);
-    reinterpret_cast<uint8_t*>(t.modes)[block_index()] = static_cast<uint8_t>(mode);
-    if (block_index() + 1 == chunks) *reinterpret_cast<uint64_t*>(p.length) = to + rounded - p.container;
+    reinterpret_cast<uint16_t*>(t.lengths)[p.number] = static_cast<uint16_t>(size);
+    reinterpret_cast<uint8_t*>(t.modes)[p.number] = static_cast<uint8_t>(mode);
+    if (p.number + 1 == p.chunks) *reinterpret_cast<uint64_t*>(p.length) = to + rounded - p.container;
   }
 };
 
 template <class K, bool R>
-VELOCPY_DEVICE void encode_chunk(const Encoding& p) {
+VELOCPY_DEVICE void encode_to(const Target& to, const Chunk& chunk, uint32_t modes) {
   VELOCPY_SHARED EncodeRoom<K, R> room;
-  Chunk chunk = chunk_of(p.plain, p.reference, p.bytes, block_index(), K::kSize);
-  uint32_t allowed = chunk.words == 0 ? 0 : p.modes & ((1 << kModes) - 1);
+  uint32_t allowed = chunk.words == 0 ? 0 : modes & ((1 << kModes) - 1);
   if (K::kExponent == 0) allowed &= ~(1u << kExp);
   if (!R) allowed &= ~(1u << kXrz | 1u << kStep);
   Encoder<K, R> encoder = {room, chunk, blocks_of<K>(chunk.words), chunk.bytes % K::kSize, allowed, {}, {}, {}};
-  encoder.run(p);
+  encoder.run(to);
+}
+
+template <class K, bool R>
+VELOCPY_DEVICE void encode_chunk(const Encoding& p) {
+  Target to = {p.container, p.state, p.length, (p.bytes - 1) / kChunkBytes + 1, block_index()};
+  encode_to<K, R>(to, chunk_of(p.plain, p.reference, p.bytes, to.number, K::kSize), p.modes);
+}
+
+// Encodes one chunk of several containers.
+template <class K>
+VELOCPY_DEVICE void encode_containers(const Containers& p) {
+  uint32_t i = find(p.first, p.count, block_index()), first = p.first[i];
+  Target to = {p.container[i], p.scratch + 8 * first, p.results + 8 * p.result[i], (p.bytes[i] - 1) / kChunkBytes + 1,
+               block_index() - first};
+  encode_to<K, false>(to, chunk_of(p.plain[i], 0, p.bytes[i], to.number, K::kSize), p.modes);
 }
 
 // The shared memory of a block that decodes.
@@ -372,17 +393,36 @@ struct Decoder {
   }
 };
 
+// Decodes a chunk of a payload of a length, which may be any number. Returns the fault to the warp of the hash.
+template <class K>
+VELOCPY_DEVICE uint8_t decode_from(uint64_t payload, uint32_t bytes, uint32_t mode, uint64_t hash, const Chunk& chunk) {
+  VELOCPY_SHARED DecodeRoom room;
+  Decoder<K> decoder = {room, chunk, mode, bytes, {}};
+  return decoder.run(payload, hash);
+}
+
 template <class K>
 VELOCPY_DEVICE void decode_chunk(const Decoding& p) {
-  VELOCPY_SHARED DecodeRoom room;
   uint32_t number = p.first + block_index();
   Chunk chunk = chunk_of(p.plain, p.reference, p.bytes, number, K::kSize);
   Tables t = tables(p.container, (p.bytes - 1) / kChunkBytes + 1);
   uint32_t mode = reinterpret_cast<const uint8_t*>(t.modes)[number], bytes = reinterpret_cast<const uint16_t*>(t.lengths)[number];
-  Decoder<K> decoder = {room, chunk, mode, bytes, {}};
   uint64_t payload = p.container + reinterpret_cast<const uint64_t*>(p.offsets)[number];
-  uint8_t fault = decoder.run(payload, reinterpret_cast<const uint64_t*>(t.hashes)[number]);
+  uint8_t fault = decode_from<K>(payload, bytes, mode, reinterpret_cast<const uint64_t*>(t.hashes)[number], chunk);
   if (thread_index() == kHashWarp * 32) reinterpret_cast<uint8_t*>(p.faults)[number] = fault;
+}
+
+// Decodes one chunk of several containers. A payload that is not within its container counts as malformed.
+template <class K>
+VELOCPY_DEVICE void decode_containers(const Containers& p) {
+  uint32_t i = find(p.first, p.count, block_index()), number = block_index() - p.first[i];
+  Chunk chunk = chunk_of(p.plain[i], 0, p.bytes[i], number, K::kSize);
+  Tables t = tables(p.container[i], (p.bytes[i] - 1) / kChunkBytes + 1);
+  uint32_t mode = reinterpret_cast<const uint8_t*>(t.modes)[number], bytes = reinterpret_cast<const uint16_t*>(t.lengths)[number];
+  uint64_t at = reinterpret_cast<const uint64_t*>(p.scratch)[block_index()];
+  if (mode >= kModes || (p.modes >> mode & 1) == 0 || at + round_up(bytes, 16) > p.length[i]) bytes = kNever;
+  uint8_t fault = decode_from<K>(p.container[i] + at, bytes, mode, reinterpret_cast<const uint64_t*>(t.hashes)[number], chunk);
+  if (thread_index() == kHashWarp * 32 && fault != kFaultNone) reinterpret_cast<uint64_t*>(p.results)[p.result[i]] = 1;
 }
 
 // The kinds that have kernels.

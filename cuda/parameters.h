@@ -94,7 +94,37 @@ struct Decoding {
 
 constexpr uint8_t kFaultNone = 0, kFaultMalformed = 1, kFaultHash = 2;
 
+// Containers that are encoded or decoded together, all of one kind of elements and without reference. A chunk is a block of threads: block b
+// belongs to the last container whose `first` is not above b. To decode, payloads are located first, by one block for each container. No byte of
+// a container is trusted then.
+constexpr uint32_t kContainers = 126;
+struct Containers {
+  uint64_t scratch;  // 8 bytes a block, a multiple of 8: to encode, zeros before the launch; to decode, where its payload begins
+  uint64_t results;  // 8 bytes a container, a multiple of 8: its length, or 1 if it is damaged
+  uint32_t count;
+  uint32_t blocks;
+  uint32_t modes;  // the set of allowed modes, bit m for mode m
+  uint32_t reserved;
+  uint64_t plain[kContainers];
+  uint64_t container[kContainers];  // a multiple of 16
+  uint32_t bytes[kContainers];      // plain ones, at least 1
+  uint32_t length[kContainers];     // to decode: nothing behind it is read. It is not below codec.PayloadsAt
+  uint32_t first[kContainers];
+  uint32_t result[kContainers];  // index in results
+};
+
+// Words of 8 bytes that are to be zero; a block of threads clears kClearWords of them.
+constexpr uint32_t kClearWords = 2048;
+struct Clearing {
+  uint64_t at;  // a multiple of 8
+  uint64_t words;
+};
+
 static_assert(sizeof(Encoding) == 56 && sizeof(Decoding) == 56 && sizeof(Locating) == 32, "filled by the callers");
+static_assert(sizeof(Containers) == 4064 && sizeof(Clearing) == 16, "filled by the callers");
+static_assert(offsetof(Containers, count) == 16 && offsetof(Containers, plain) == 32 && offsetof(Containers, container) == 1040, "Containers");
+static_assert(offsetof(Containers, bytes) == 2048 && offsetof(Containers, length) == 2552, "Containers");
+static_assert(offsetof(Containers, first) == 3056 && offsetof(Containers, result) == 3560, "Containers");
 
 // Two sizes of each struct, as the driver copies the whole struct at every launch.
 constexpr int kMany = 1020, kFew = 28;

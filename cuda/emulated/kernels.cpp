@@ -13,6 +13,7 @@
 #include <map>
 #include <string>
 
+#include "../velocpy_codec.cu"
 #include "../velocpy_dedup.cu"
 #include "../velocpy_kernels.cu"
 #include "../velocpy_reduction.cu"
@@ -94,6 +95,18 @@ std::map<std::string, Kernel> kernels = {
     {"velocpy_encode_fp64_reference", kernel(velocpy_encode_fp64_reference)},
     {"velocpy_decode_fp64", kernel(velocpy_decode_fp64)},
     {"velocpy_locate", kernel(velocpy_locate)},
+    {"velocpy_codec_encode_bytes", kernel(velocpy_codec_encode_bytes)},
+    {"velocpy_codec_decode_bytes", kernel(velocpy_codec_decode_bytes)},
+    {"velocpy_codec_encode_fp16", kernel(velocpy_codec_encode_fp16)},
+    {"velocpy_codec_decode_fp16", kernel(velocpy_codec_decode_fp16)},
+    {"velocpy_codec_encode_bf16", kernel(velocpy_codec_encode_bf16)},
+    {"velocpy_codec_decode_bf16", kernel(velocpy_codec_decode_bf16)},
+    {"velocpy_codec_encode_fp32", kernel(velocpy_codec_encode_fp32)},
+    {"velocpy_codec_decode_fp32", kernel(velocpy_codec_decode_fp32)},
+    {"velocpy_codec_encode_fp64", kernel(velocpy_codec_encode_fp64)},
+    {"velocpy_codec_decode_fp64", kernel(velocpy_codec_decode_fp64)},
+    {"velocpy_codec_locate", kernel(velocpy_codec_locate)},
+    {"velocpy_codec_clear", kernel(velocpy_codec_clear)},
 };
 
 uint64_t hash_long(const uint8_t* p, uint32_t n) {

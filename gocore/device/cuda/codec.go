@@ -1,17 +1,168 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
+	"sync"
 
 	"velocpy/gocore/device"
+	"velocpy/gocore/device/cuda/kernel"
 )
 
-// Encode fails: the package has no kernels of the codec.
-func (l *lane) Encode([]device.Container, device.Address) (device.Lengths, error) {
-	return nil, fmt.Errorf("%s: %w: the package has no kernels of the codec", l.d.Name(), device.ErrCodec)
+// codecKernels are the kernels of the codec. They are loaded by the first Encode or Decode: most processes need none.
+type codecKernels struct {
+	mu      sync.Mutex
+	load    func() (image []byte, err error)
+	tried   bool
+	err     error
+	module  Module
+	kernels kernels
 }
 
-// Decode fails likewise.
-func (l *lane) Decode([]device.Container, device.Address) (device.Faults, error) {
-	return nil, fmt.Errorf("%s: %w: the package has no kernels of the codec", l.d.Name(), device.ErrCodec)
+// UseCodec tells where the image of the codec's kernels comes from. load is called once, by the first Encode or Decode, which waits for it and for the
+// driver. Without it, or if load fails, these return device.ErrCodec.
+func (d *Device) UseCodec(load func() (image []byte, err error)) {
+	d.codec.mu.Lock()
+	defer d.codec.mu.Unlock()
+	d.codec.load, d.codec.tried = load, false
+}
+
+// codecFunctions returns the kernels. An error is permanent.
+func (d *Device) codecFunctions() (kernels, error) {
+	c := &d.codec
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.kernels == nil && !c.tried {
+		c.tried = true
+		c.kernels, c.err = d.loadCodec()
+	}
+	return c.kernels, c.err
+}
+
+func (d *Device) loadCodec() (kernels, error) {
+	if d.codec.load == nil {
+		return nil, fmt.Errorf("%s: %w: nothing tells where its kernels are", d.Name(), device.ErrCodec)
+	}
+	image, err := d.codec.load()
+	if err == nil && len(image) == 0 {
+		err = errors.New("the file is empty")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: its kernels cannot be read: %w", d.Name(), device.ErrCodec, err)
+	}
+	if d.codec.module, err = d.driver.LoadModule(d.context, image); err != nil {
+		return nil, d.withoutCodec("its kernels do not fit", err)
+	}
+	functions := kernels{}
+	for _, name := range kernel.CodecNames() {
+		if functions[name], err = d.driver.Function(d.context, d.codec.module, name); err != nil {
+			return nil, d.withoutCodec("its kernels lack "+name+": install velocpy anew", err)
+		}
+	}
+	return functions, nil
+}
+
+// withoutCodec is the error of a failed call of the driver: device.ErrCodec, or the loss of the context.
+func (d *Device) withoutCodec(what string, err error) error {
+	if err = d.check(what, err); d.Lost() != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %w", device.ErrCodec, err)
+}
+
+func (d *Device) unloadCodec() error {
+	d.codec.mu.Lock()
+	defer d.codec.mu.Unlock()
+	if d.codec.module == 0 {
+		return nil
+	}
+	return d.check("kernels of the codec given back", d.driver.UnloadModule(d.context, d.codec.module))
+}
+
+// results are words of pinned memory, one for each container.
+type results struct {
+	d     *Device
+	words block
+}
+
+// Discard implements device.Lengths and device.Faults.
+func (r *results) Discard() {
+	r.d.pinned.give(r.words)
+	r.words = block{}
+}
+
+// lengths are those of encoded containers.
+type lengths struct{ results }
+
+// Take implements device.Lengths.
+func (l *lengths) Take() []int64 {
+	if l.words.none() {
+		return nil
+	}
+	all := make([]int64, l.words.words)
+	for i, n := range l.words.onHost() {
+		all[i] = int64(n)
+	}
+	l.Discard()
+	return all
+}
+
+// faults are words that are not 0 for damaged containers.
+type faults struct{ results }
+
+// Take implements device.Faults.
+func (f *faults) Take() (bad []int) {
+	if f.words.none() {
+		return nil
+	}
+	for i, fault := range f.words.onHost() {
+		if fault != 0 {
+			bad = append(bad, i)
+		}
+	}
+	f.Discard()
+	return bad
+}
+
+// Encode implements device.Lane. Kernels write the lengths to pinned memory.
+func (l *lane) Encode(all []device.Container, scratch device.Address) (device.Lengths, error) {
+	if err := device.CheckEncode(all, scratch); err != nil {
+		return nil, fmt.Errorf("%s: %w", l.d.Name(), err)
+	}
+	r, err := l.codec(len(all), func(p *kernel.Plan, results device.Address) { p.Encode(all, scratch, results) })
+	if err != nil {
+		return nil, err
+	}
+	return &lengths{r}, nil
+}
+
+// Decode implements device.Lane. Kernels write the words of damaged containers only.
+func (l *lane) Decode(all []device.Container, scratch device.Address) (device.Faults, error) {
+	if err := device.CheckDecode(all, scratch); err != nil {
+		return nil, fmt.Errorf("%s: %w", l.d.Name(), err)
+	}
+	r, err := l.codec(len(all), func(p *kernel.Plan, results device.Address) { p.Decode(all, scratch, results) })
+	if err != nil {
+		return nil, err
+	}
+	return &faults{r}, nil
+}
+
+// codec launches kernels with a result for each container, which is 0 before. If some of the launches fail, the words of the others stay unused: no event
+// tells when they have been written.
+func (l *lane) codec(count int, prepare func(*kernel.Plan, device.Address)) (results, error) {
+	if err := l.open(); err != nil {
+		return results{}, err
+	}
+	functions, err := l.d.codecFunctions()
+	if err != nil || count == 0 {
+		return results{d: l.d}, err
+	}
+	words, err := l.d.pinned.take(count)
+	if err != nil {
+		return results{}, err
+	}
+	clear(words.onHost())
+	err = l.planned(functions, func(p *kernel.Plan) { prepare(p, words.at) })
+	return results{l.d, words}, err
 }

@@ -19,6 +19,7 @@ type Device struct {
 	context  Context
 	module   Module
 	kernels  kernels
+	codec    codecKernels
 
 	least, greatest int // priorities of streams
 
@@ -98,7 +99,7 @@ func (d *Device) Memory() (free, total int64, err error) {
 // to release.
 func (d *Device) Close() error {
 	var failed []error
-	for _, free := range []func() error{d.pinned.free, d.mapped.free, d.waiters.free, d.signs.free, d.events.free, d.timers.free, d.unpinAll, d.unloadKernels} {
+	for _, free := range []func() error{d.pinned.free, d.mapped.free, d.waiters.free, d.signs.free, d.events.free, d.timers.free, d.unpinAll, d.unloadCodec, d.unloadKernels} {
 		if d.Lost() == nil {
 			failed = append(failed, free())
 		}

@@ -37,6 +37,7 @@ func TestConformance(t *testing.T) {
 				return conformance.Machine{
 					Driver: d,
 					Image:  image,
+					Codec:  image,
 					Capture: func(_ cuda.Context, s cuda.Stream) (func() error, error) {
 						d.SetCapturing(s, true)
 						return func() error { d.SetCapturing(s, false); return nil }, nil
@@ -56,6 +57,7 @@ func TestDevice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		dev.UseCodec(func() ([]byte, error) { return image, nil })
 		return dev
 	})
 }

@@ -15,12 +15,12 @@ import (
 var plans = sync.Pool{New: func() any { return new(kernel.Plan) }}
 
 // planned launches the kernels that prepare plans.
-func (l *lane) planned(prepare func(*kernel.Plan)) error {
+func (l *lane) planned(functions kernels, prepare func(*kernel.Plan)) error {
 	plan := plans.Get().(*kernel.Plan)
 	defer plans.Put(plan)
 	plan.Reset()
 	prepare(plan)
-	return l.launch(plan)
+	return l.launch(functions, plan)
 }
 
 // Gather copies pieces of pageable memory first, since their sums are computed from the slot.
@@ -47,7 +47,7 @@ func (l *lane) gather(pieces []device.Piece) error {
 	if only := single(pieces); only != nil {
 		return l.copy(only.Slot, uintptr(only.Mem.Base), only.Bytes)
 	}
-	return l.planned(func(p *kernel.Plan) { p.Gather(pieces, 0) })
+	return l.planned(l.d.kernels, func(p *kernel.Plan) { p.Gather(pieces, 0) })
 }
 
 // Scatter copies pieces of pageable memory last, since they make the caller wait.
@@ -65,7 +65,7 @@ func (l *lane) scatter(pieces []device.Piece) error {
 	if only := single(pieces); only != nil {
 		return l.copy(uintptr(only.Mem.Base), only.Slot, only.Bytes)
 	}
-	return l.planned(func(p *kernel.Plan) { p.Scatter(pieces) })
+	return l.planned(l.d.kernels, func(p *kernel.Plan) { p.Scatter(pieces) })
 }
 
 // Hash reads the slots once.
@@ -98,7 +98,7 @@ func (l *lane) summed(pieces []device.Piece, waited bool, prepare func(*kernel.P
 	if err != nil {
 		return nil, err
 	}
-	if err := l.planned(func(p *kernel.Plan) { prepare(p, s.address()) }); err != nil {
+	if err := l.planned(l.d.kernels, func(p *kernel.Plan) { prepare(p, s.address()) }); err != nil {
 		return nil, err
 	}
 	return s, nil

@@ -35,9 +35,9 @@ func (d *Device) unloadKernels() error {
 }
 
 // launch launches the kernels of a plan in the lane.
-func (l *lane) launch(plan *kernel.Plan) error {
+func (l *lane) launch(functions kernels, plan *kernel.Plan) error {
 	for _, k := range plan.Launches() {
-		err := l.d.driver.Launch(l.d.context, l.d.kernels[k.Kernel], k.Blocks, k.Threads, k.Shared, l.stream, k.Parameter)
+		err := l.d.driver.Launch(l.d.context, functions[k.Kernel], k.Blocks, k.Threads, k.Shared, l.stream, k.Parameter)
 		if err != nil {
 			return l.d.check(k.Kernel, err)
 		}

@@ -22,6 +22,7 @@ type bench struct {
 func newBench(t *testing.T, m Machine, bytes int64) *bench {
 	t.Helper()
 	b := &bench{t: t, dev: got(cuda.Open(m.Driver, 0, m.Image))(t)}
+	b.dev.UseCodec(func() ([]byte, error) { return m.Codec, nil })
 	b.lane = got(b.dev.Lane(device.Waited))(t)
 	b.arena = got(b.dev.Reserve(bytes))(t)
 	for b.arena.Mapped() < bytes {

@@ -17,6 +17,7 @@ import (
 type Machine struct {
 	Driver cuda.Driver
 	Image  []byte // the kernels
+	Codec  []byte // the kernels of the codec
 	// Capture records a stream into a graph until end is called on the same thread. end fails if other calls broke the graph.
 	Capture func(cuda.Context, cuda.Stream) (end func() error, err error)
 	// Current is the context of the calling thread; nil if threads have no current context here.
@@ -39,6 +40,7 @@ func Run(t *testing.T, open func(*testing.T) Machine) {
 		{"Copies", copies}, {"Seams", seams}, {"PinBesideCopies", pinBesideCopies},
 		{"Gather", gather}, {"Scatter", scatter}, {"ManyPieces", manyPieces}, {"Hash", hash}, {"HostPieces", hostPieces},
 		{"Events", marks}, {"Borrowed", borrowed}, {"Recording", recording}, {"BesideRecording", besideRecording}, {"Sums", sumsPool},
+		{"Containers", containers}, {"LargeContainers", largeContainers},
 	}
 	for _, c := range tests {
 		t.Run(c.name, func(t *testing.T) {

@@ -28,24 +28,8 @@ type decoding struct {
 	First, Reserved                                     uint32
 }
 
-const codecThreads = 256
-
-// codecName is the suffix of a kind's kernels.
-func codecName(k codec.Kind) string {
-	switch {
-	case k.Word == 1:
-		return "bytes"
-	case k == codec.Float16:
-		return "fp16"
-	case k.Word == 2:
-		return "bf16"
-	case k.Word == 4:
-		return "fp32"
-	}
-	return "fp64"
-}
-
-// codecKernels are the names of the codec's kernels. Their twin is the codec in Go.
+// codecKernels are the names of the kernels that encode or decode one region, with or without reference. No lane launches them. Their twin is the codec in
+// Go.
 func codecKernels() (names []string) {
 	for _, kind := range []string{"bytes", "fp16", "bf16", "fp32", "fp64"} {
 		names = append(names, "velocpy_encode_"+kind, "velocpy_encode_"+kind+"_reference", "velocpy_decode_"+kind)
@@ -58,7 +42,7 @@ type locating struct{ Bytes, Container, State, Offsets uint64 }
 
 const locateChunks = 1 << 10
 
-var codecKinds = []codec.Kind{codec.Int8, codec.Int16, codec.Int32, codec.Int64, codec.Float16, codec.BFloat16, codec.Float32, codec.Float64}
+var everyKind = []codec.Kind{codec.Int8, codec.Int16, codec.Int32, codec.Int64, codec.Float16, codec.BFloat16, codec.Float32, codec.Float64}
 
 // codecWork is a region and the memory in which kernels encode and decode it. Bytes that no kernel may write are 0xa5.
 type codecWork struct {
@@ -108,7 +92,7 @@ func (w *codecWork) referenceAddress() uint64 {
 }
 
 func (w *codecWork) encode(t failing) Launch {
-	name, modes := "velocpy_encode_"+codecName(w.kind), w.modes
+	name, modes := "velocpy_encode_"+codecKind(w.kind), w.modes
 	if w.reference != nil {
 		name += "_reference"
 	}
@@ -128,7 +112,7 @@ func (w *codecWork) decode(t failing, from, to int) Launch {
 		Plain: uint64(there + w.atPlain), Reference: w.referenceAddress(), Bytes: uint64(len(w.plain)), Container: uint64(there + w.atContainer),
 		Offsets: uint64(there + w.atRest + 16), Faults: uint64(there + w.atRest + 16 + 8*w.chunks()), First: uint32(from),
 	}
-	return Launch{Kernel: "velocpy_decode_" + codecName(w.kind), Blocks: to - from, Threads: codecThreads, Parameter: parameter(t, p)}
+	return Launch{Kernel: "velocpy_decode_" + codecKind(w.kind), Blocks: to - from, Threads: codecThreads, Parameter: parameter(t, p)}
 }
 
 // sealed is the container by the codec in Go.
@@ -298,7 +282,7 @@ func floatBits(k codec.Kind, x float64) uint64 {
 
 // drawCodec draws a region with a few chunks of several families.
 func drawCodec(t *rapid.T) (w codecWork) {
-	w.kind = rapid.SampledFrom(codecKinds).Draw(t, "kind")
+	w.kind = rapid.SampledFrom(everyKind).Draw(t, "kind")
 	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 	whole := rapid.IntRange(0, 2).Draw(t, "chunks")
 	n := rapid.OneOf(rapid.IntRange(0, 300), rapid.IntRange(0, codec.ChunkBytes-1), rapid.Map(rapid.IntRange(0, 16), func(i int) int { return i * 1024 })).Draw(t, "rest")
@@ -350,7 +334,7 @@ func TestCodecSourceOfAll(t *testing.T) {
 	s := startSource(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	var seen [codec.ModeCount]int
-	for _, k := range codecKinds {
+	for _, k := range everyKind {
 		for family := range families {
 			for m := range codec.Mode(codec.ModeCount) {
 				w := codecWork{kind: k, modes: codec.Only(m), plain: make([]byte, codec.ChunkBytes+1000*(family+1)+5)}

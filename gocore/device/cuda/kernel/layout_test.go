@@ -64,12 +64,36 @@ func TestLayoutIsTheHeaders(t *testing.T) {
 	}
 }
 
+func TestLayoutOfContainersIsTheHeaders(t *testing.T) {
+	text := header(t)
+	ours := map[string]int{
+		"count": codecCount, "plain": codecPlain, "container": codecContainer, "bytes": codecBytes, "length": codecLength, "first": codecFirst, "result": codecResult,
+	}
+	for _, m := range regexp.MustCompile(`offsetof\(Containers, (\w+)\) == (\d+)`).FindAllStringSubmatch(text, -1) {
+		want, _ := strconv.Atoi(m[2])
+		if got, known := ours[m[1]]; !known || got != want {
+			t.Errorf("%s: %d here, %d in the header", m[1], got, want)
+		}
+		delete(ours, m[1])
+	}
+	if len(ours) > 0 {
+		t.Errorf("not in the header: %v", ours)
+	}
+	for name, size := range map[string]int{"Containers": codecSize, "Clearing": clearSize} {
+		m := regexp.MustCompile(`sizeof\(` + name + `\) == (\d+)`).FindStringSubmatch(text)
+		if m == nil || m[1] != strconv.Itoa(size) {
+			t.Errorf("%s: %d bytes here, %q in the header", name, size, m)
+		}
+	}
+}
+
 func TestConstantsAreTheHeaders(t *testing.T) {
 	text := header(t)
 	for name, want := range map[string]int{
 		"kLeafBytes": checksum.LeafBytes, "kStridedElements": straightUnit, "kSmallSide": smallSide, "kLargeSide": largeSide,
 		"kPackThreads": packThreads, "kSumThreads": sumThreads, "kStridedThreads": stridedThreads,
 		"kCodecThreads": codecThreads, "kChunkBytes": codec.ChunkBytes, "kLocateChunks": locateChunks,
+		"kContainers": mostContainers, "kClearWords": clearWords,
 	} {
 		m := regexp.MustCompile(`constexpr uint32_t ` + name + ` = (\d+)(?: << (\d+))?;`).FindStringSubmatch(text)
 		if m == nil {
@@ -86,7 +110,7 @@ func TestConstantsAreTheHeaders(t *testing.T) {
 
 func TestEveryKernelIsThereAndHasATwin(t *testing.T) {
 	entries := map[string]bool{}
-	for _, file := range []string{"velocpy_kernels.cu", "velocpy_reduction.cu", "velocpy_dedup.cu"} {
+	for _, file := range []string{"velocpy_kernels.cu", "velocpy_codec.cu", "velocpy_reduction.cu", "velocpy_dedup.cu"} {
 		text, err := os.ReadFile("../../../../cuda/" + file)
 		if err != nil {
 			t.Fatal(err)
@@ -95,7 +119,7 @@ func TestEveryKernelIsThereAndHasATwin(t *testing.T) {
 			entries[m[1]] = true
 		}
 	}
-	for _, name := range Names() {
+	for _, name := range append(Names(), CodecNames()...) {
 		if !entries[name] {
 			t.Errorf("%s is not in the source", name)
 		}

@@ -17,6 +17,9 @@ type Range struct {
 // Touches tells which ranges a launch reads and writes, for checks of the order of launches. For strided arrays it tells only the slots. The launch
 // must be one that Twin accepts.
 func Touches(name string, parameter []byte) (reads, writes []Range) {
+	if reads, writes, known := codecTouches(name, parameter); known {
+		return reads, writes
+	}
 	base, isFew := strings.CutSuffix(name, few)
 	runs, arrays := manyRuns, manyArrays
 	if isFew {

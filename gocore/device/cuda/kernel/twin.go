@@ -19,6 +19,9 @@ var ErrLaunch = errors.New("not a launch of this kernel")
 // of the parameter for addresses of this process, and produces the same bytes. It allocates a little for strided arrays and nothing otherwise. It
 // refuses a launch that does not match its parameter, without doing anything.
 func Twin(name string) func(blocks, threads int, parameter []byte) error {
+	if twin := codecTwin(name); twin != nil {
+		return twin
+	}
 	base, isFew := strings.CutSuffix(name, few)
 	runs, arrays := manyRuns, manyArrays
 	if isFew {
@@ -161,3 +164,5 @@ func pointer(at uint64) unsafe.Pointer {
 }
 
 func text(at uint64, bytes int64) []byte { return unsafe.Slice((*byte)(pointer(at)), bytes) }
+
+func wordsAt(at uint64, count int) []uint64 { return unsafe.Slice((*uint64)(pointer(at)), count) }

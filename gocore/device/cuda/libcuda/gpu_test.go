@@ -24,6 +24,7 @@ import (
 var (
 	onGPU   = flag.Bool("gpu", false, "run the tests that need a GPU")
 	kernels = flag.String("kernels", "", "the file of kernels, for -gpu")
+	codec   = flag.String("codec", "", "the file of the codec's kernels, for -gpu")
 	losing  = flag.Bool("losing", false, "in a process of its own: lose the context")
 )
 
@@ -31,7 +32,7 @@ var (
 func gpu(t *testing.T) (*libcuda.Driver, []byte) {
 	t.Helper()
 	if !*onGPU {
-		t.Skip("needs -gpu -kernels FILE")
+		t.Skip("needs -gpu -kernels FILE -codec FILE")
 	}
 	image, err := os.ReadFile(*kernels)
 	if err != nil {
@@ -48,6 +49,9 @@ func gpu(t *testing.T) (*libcuda.Driver, []byte) {
 	return d, image
 }
 
+// codecImage reads the codec's kernels.
+func codecImage() ([]byte, error) { return os.ReadFile(*codec) }
+
 // shared keeps the context for all tests, like an application: creating one takes a good part of a second.
 var shared sync.Once
 
@@ -55,9 +59,14 @@ func TestConformance(t *testing.T) {
 	gpu(t)
 	conformance.Run(t, func(t *testing.T) conformance.Machine {
 		d, image := gpu(t)
+		kernels, err := codecImage()
+		if err != nil {
+			t.Fatal(err)
+		}
 		return conformance.Machine{
 			Driver:  d,
 			Image:   image,
+			Codec:   kernels,
 			Large:   true,
 			Current: d.Current,
 			Capture: func(c cuda.Context, s cuda.Stream) (func() error, error) {
@@ -74,6 +83,7 @@ func TestDevice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		dev.UseCodec(codecImage)
 		return dev
 	})
 }
