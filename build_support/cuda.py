@@ -1,4 +1,4 @@
-"""The command build_cuda: the GPU kernels as one fatbin inside the package."""
+"""The command build_cuda: the GPU kernels inside the package, those of the codec as a fatbin of their own."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from .switches import wants_kernels
 
 FATBIN = "velocpy_kernels.fatbin"
 SOURCE = Path("cuda", "velocpy_kernels.cu")
+# A process loads them only when it encodes on a GPU. They take the compiler a minute, and the wheel 1.2 MB.
+CODEC_FATBIN = "velocpy_codec.fatbin"
+CODEC_SOURCE = Path("cuda", "velocpy_codec.cu")
 SUFFIXES = {".cu", ".cuh", ".h"}
 MAGIC = 0xBA55ED50.to_bytes(4, "little")
 
@@ -34,39 +37,18 @@ ADVICE = (
 )
 
 
-class BuildCuda(BuildArtifact):
-    """Builds the kernels, or copies prebuilt ones.
+class _BuildKernels(BuildArtifact):
+    """Makes one fatbin, or copies a prebuilt one."""
 
-    The file is made again only when its sources, the compiler or the flags changed. The compiler comes from the
-    packages that requirements/cuda.txt names; no GPU and no toolkit is needed.
-    """
+    source: Path
 
-    description = "build the GPU kernels (needs NVIDIA's compiler from PyPI and a C++ compiler)"
-    user_options = [
-        *BuildArtifact.user_options,
-        ("prebuilt-kernels=", None, "use this fatbin instead of building one (default: VELOCPY_PREBUILT_KERNELS)"),
-    ]
-    filename, kept, noun, prebuilt = FATBIN, "cuda", "kernels", "prebuilt_kernels"
-
-    def run(self) -> None:
-        if wants_kernels():
-            super().run()
-            return
-        self.announce(
-            "VELOCPY_CUDA=0: the package gets no GPU kernels, and its device tier will not open", level=logging.INFO
-        )
-        # A file that an earlier build left would be packed.
+    def remove(self) -> None:
+        """Removes the file of an earlier build, which would be packed."""
         for destination in self._destinations():
             destination.unlink(missing_ok=True)
 
-    def get_outputs(self) -> list[str]:
-        return super().get_outputs() if wants_kernels() else []
-
-    def get_output_mapping(self) -> dict[str, str]:
-        return super().get_output_mapping() if wants_kernels() else {}
-
     def sources(self) -> Iterator[Path]:
-        yield from (path for path in sorted(SOURCE.parent.iterdir()) if path.suffix in SUFFIXES)
+        yield from (path for path in sorted(self.source.parent.iterdir()) if path.suffix in SUFFIXES)
 
     def flaw(self, content: bytes) -> str | None:
         return None if content.startswith(MAGIC) else "are not a fatbin"
@@ -78,8 +60,75 @@ class BuildCuda(BuildArtifact):
         return self.keep(parts, lambda fatbin: self._compile(nvcc, fatbin))
 
     def _compile(self, nvcc: str, fatbin: Path) -> None:
-        command = [nvcc, *FLAGS, *_targets(), "-ccbin", toolchain.find_cxx(), "-fatbin", "-o", str(fatbin), str(SOURCE)]
-        self.call(command, "the GPU kernels", "`nvcc` failed on the kernels")
+        compiler = [nvcc, *FLAGS, *_targets(), "-ccbin", toolchain.find_cxx()]
+        command = [*compiler, "-fatbin", "-o", str(fatbin), str(self.source)]
+        self.call(command, f"the GPU {self.noun}", f"`nvcc` failed on the {self.noun}")
+
+
+class _BuildCodec(_BuildKernels):
+    """The part of build_cuda that makes the kernels of the codec; it gets its options from there."""
+
+    filename, kept, noun, prebuilt = CODEC_FATBIN, "codec", "kernels of the codec", "prebuilt_codec"
+    source = CODEC_SOURCE
+
+
+class BuildCuda(_BuildKernels):
+    """Builds the kernels, or copies prebuilt ones.
+
+    The files are made again only when their sources, the compiler or the flags changed. The compiler comes from the
+    packages that requirements/cuda.txt names; no GPU and no toolkit is needed. With prebuilt kernels, those of the
+    codec lie beside them, or the package has none.
+    """
+
+    description = "build the GPU kernels (needs NVIDIA's compiler from PyPI and a C++ compiler)"
+    user_options = [
+        *BuildArtifact.user_options,
+        ("prebuilt-kernels=", None, "use this fatbin instead of building one (default: VELOCPY_PREBUILT_KERNELS)"),
+    ]
+    filename, kept, noun, prebuilt = FATBIN, "cuda", "kernels", "prebuilt_kernels"
+    source = SOURCE
+
+    def run(self) -> None:
+        codec = self._codec()
+        if not wants_kernels():
+            self.announce(
+                "VELOCPY_CUDA=0: the package gets no GPU kernels, and its device tier will not open", level=logging.INFO
+            )
+            self.remove()
+            codec.remove()
+            return
+        super().run()
+        if self._has_codec():
+            codec.run()
+            return
+        self.announce(f"velocpy: no {CODEC_FATBIN} lies beside the kernels: GPUs will not encode", level=logging.INFO)
+        codec.remove()
+
+    def get_outputs(self) -> list[str]:
+        if not wants_kernels():
+            return []
+        return super().get_outputs() + (self._codec().get_outputs() if self._has_codec() else [])
+
+    def get_output_mapping(self) -> dict[str, str]:
+        if not wants_kernels():
+            return {}
+        return super().get_output_mapping() | (self._codec().get_output_mapping() if self._has_codec() else {})
+
+    def _codec(self) -> _BuildCodec:
+        codec = _BuildCodec(self.distribution)
+        for name in ("build_lib", "build_base", "force", "editable_mode"):
+            setattr(codec, name, getattr(self, name))
+        codec.prebuilt_codec = self._beside()
+        return codec
+
+    def _beside(self) -> str | None:
+        """Where the codec's kernels lie if the kernels are prebuilt."""
+        named = self.prebuilt_kernels
+        return str(Path(named).with_name(CODEC_FATBIN)) if named else None
+
+    def _has_codec(self) -> bool:
+        beside = self._beside()
+        return beside is None or Path(beside).exists()
 
 
 def find_nvcc() -> str:

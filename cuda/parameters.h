@@ -94,9 +94,9 @@ struct Decoding {
 
 constexpr uint8_t kFaultNone = 0, kFaultMalformed = 1, kFaultHash = 2;
 
-// Containers that are encoded or decoded together, all of one kind of elements and without reference. A chunk is a block of threads: block b
-// belongs to the last container whose `first` is not above b. To decode, payloads are located first, by one block for each container. No byte of
-// a container is trusted then.
+// Containers that are encoded or decoded together, all of one kind of elements and without reference. One block of threads per chunk: block
+// b belongs to the last container whose `first` is not above b. To decode, payloads are located first, by one block for each container. No
+// byte of a container is trusted then.
 constexpr uint32_t kContainers = 126;
 struct Containers {
   uint64_t scratch;  // 8 bytes a block, a multiple of 8: to encode, zeros before the launch; to decode, where its payload begins
@@ -122,8 +122,9 @@ struct Clearing {
 
 static_assert(sizeof(Encoding) == 56 && sizeof(Decoding) == 56 && sizeof(Locating) == 32, "filled by the callers");
 static_assert(sizeof(Containers) == 4064 && sizeof(Clearing) == 16, "filled by the callers");
-static_assert(offsetof(Containers, count) == 16 && offsetof(Containers, plain) == 32 && offsetof(Containers, container) == 1040, "Containers");
-static_assert(offsetof(Containers, bytes) == 2048 && offsetof(Containers, length) == 2552, "Containers");
+static_assert(offsetof(Containers, count) == 16 && offsetof(Containers, plain) == 32, "Containers");
+static_assert(offsetof(Containers, container) == 1040 && offsetof(Containers, bytes) == 2048, "Containers");
+static_assert(offsetof(Containers, length) == 2552, "Containers");
 static_assert(offsetof(Containers, first) == 3056 && offsetof(Containers, result) == 3560, "Containers");
 
 // Two sizes of each struct, as the driver copies the whole struct at every launch.

@@ -1,5 +1,5 @@
-// The kernels of the codec. They are not in the fatbin of the package yet: no store encodes, and they take minutes to compile for all
-// architectures. Each takes one struct of parameters.h.
+// The kernels of the codec for one region, with and without a reference. They are not in the package, whose lanes launch those of
+// velocpy_codec.cu; benchmarks/device/codec.py measures them. Each takes one struct of parameters.h.
 #include "codec.cuh"
 #include "codec_locate.cuh"
 #include "parameters.h"

@@ -4,30 +4,39 @@
 #   tools/gpu-tests.sh build            here: the test program, into build/gpu
 #   tools/gpu-tests.sh run [OPTION...]  there, in a copy of the tree with build/gpu: run it; options are those of go test (-test.v)
 #
-# Kernels: those of an editable install (make install), or the file that KERNELS names; if there are none, nvcc compiles them there.
+# Kernels: those of an editable install (make install), or the files that KERNELS and CODEC name; if there are none, nvcc compiles them there.
 set -eu
 cd "$(dirname "$0")/.."
 program=build/gpu/libcuda.test
 kernels=${KERNELS:-build/gpu/kernels.fatbin}
+codec=${CODEC:-build/gpu/codec.fatbin}
+
+# compile makes a file of kernels for the GPU of this machine, unless it is there.
+compile() {
+  [ ! -f "$1" ] || return 0
+  mkdir -p "$(dirname "$1")"
+  nvcc -std=c++17 -O3 -fatbin -arch=native -o "$1" "$2"
+}
 
 case "${1:-}" in
 build)
   mkdir -p build/gpu
   go test -c -o "$program" ./gocore/device/cuda/libcuda
-  installed=python/velocpy/velocpy_kernels.fatbin
-  if [ -f "$installed" ]; then cp "$installed" build/gpu/kernels.fatbin; else rm -f build/gpu/kernels.fatbin; fi
+  for name in kernels codec; do
+    installed=python/velocpy/velocpy_$name.fatbin
+    if [ -f "$installed" ]; then cp "$installed" build/gpu/$name.fatbin; else rm -f build/gpu/$name.fatbin; fi
+  done
   echo "$program: carry build/gpu along"
   ;;
 run)
   shift
-  if [ ! -f "$kernels" ]; then
-    mkdir -p "$(dirname "$kernels")"
-    nvcc -std=c++17 -O3 -fatbin -arch=native -o "$kernels" cuda/velocpy_kernels.cu
-  fi
+  compile "$kernels" cuda/velocpy_kernels.cu
+  compile "$codec" cuda/velocpy_codec.cu
   kernels=$(realpath "$kernels")
+  codec=$(realpath "$codec")
   program=$(realpath "$program")
   cd gocore/device/cuda/libcuda
-  exec "$program" -test.timeout=5m -gpu -kernels "$kernels" "$@"
+  exec "$program" -test.timeout=5m -gpu -kernels "$kernels" -codec "$codec" "$@"
   ;;
 *)
   sed -n '2,7s/^# \{0,1\}//p' "$0"

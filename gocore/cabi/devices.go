@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/device"
@@ -11,7 +12,10 @@ import (
 	"velocpy/gocore/device/cuda/libcuda"
 )
 
-// openDevice opens a CUDA device with the kernels in a file.
+// codecFile is the name of the file with the codec's kernels. It lies beside that of the kernels, in builds that have it.
+const codecFile = "velocpy_codec.fatbin"
+
+// openDevice opens a CUDA device with the kernels in a file. Those of the codec are read when the device encodes or decodes for the first time.
 func openDevice(ordinal int, kernels string) (device.Device, error) {
 	driver, err := libcuda.Open()
 	if err != nil {
@@ -21,5 +25,10 @@ func openDevice(ordinal int, kernels string) (device.Device, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: the kernels cannot be read: %w", device.ErrUnavailable, err)
 	}
-	return cuda.Open(driver, ordinal, image)
+	d, err := cuda.Open(driver, ordinal, image)
+	if err != nil {
+		return nil, err
+	}
+	d.UseCodec(func() ([]byte, error) { return vfs.ReadFile(filepath.Join(filepath.Dir(kernels), codecFile)) })
+	return d, nil
 }

@@ -47,7 +47,12 @@ func openDevice(ordinal int, _ string) (device.Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cuda.Open(d, ordinal, []byte("twins"))
+	opened, err := cuda.Open(d, ordinal, []byte("twins"))
+	if err != nil {
+		return nil, err
+	}
+	opened.UseCodec(func() ([]byte, error) { return []byte("twins"), nil })
+	return opened, nil
 }
 
 // veloc_double_allocate allocates device memory for the application. It returns the address, or 0.

@@ -1,4 +1,4 @@
-"""The GPU kernels: what the fatbin holds, and on a GPU that they do what NumPy and another XXH3 say."""
+"""The GPU kernels: what the fatbins hold, and on a GPU that they do what NumPy and another XXH3 say."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from build_support.cuda import FLAGS, find_nvcc
 from build_support.toolchain import find_cxx
 
 FATBIN = Path(velocpy.__file__).with_name("velocpy_kernels.fatbin")
+CODEC_FATBIN = FATBIN.with_name("velocpy_codec.fatbin")
 PTX, ELF = 1, 2
 
 
@@ -31,19 +32,21 @@ def entries(fatbin: bytes) -> Iterator[tuple[int, int]]:
         at += entry_header + entry_size
 
 
-def test_fatbin_lists_expected_architectures() -> None:
-    found = sorted(entries(FATBIN.read_bytes()))
+@pytest.mark.parametrize("fatbin", [FATBIN, CODEC_FATBIN], ids=lambda path: path.stem)
+def test_fatbin_lists_expected_architectures(fatbin: Path) -> None:
+    found = sorted(entries(fatbin.read_bytes()))
     assert found == [(PTX, 120), *((ELF, arch) for arch in (80, 86, 89, 90, 100, 120))]
 
 
 def test_fatbin_is_small() -> None:
     assert 50_000 < FATBIN.stat().st_size < 500_000
+    assert 500_000 < CODEC_FATBIN.stat().st_size < 2_000_000
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["velocpy_reduction.cu", "velocpy_dedup.cu"])
 def test_kernels_of_reduction_compile(root: Path, tmp_path: Path, name: str) -> None:
-    """They are not in the package yet."""
+    """They are not in the package."""
     fatbin = tmp_path / "reduction.fatbin"
     source = root / "cuda" / name
     command = [find_nvcc(), *FLAGS, "-arch=sm_90", "-ccbin", find_cxx(), "-fatbin", "-o", str(fatbin), str(source)]

@@ -22,6 +22,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 CORE = Path(velocpy.__file__).with_name("libvelocpy_core.so")
 KERNELS = Path(velocpy.__file__).with_name("velocpy_kernels.fatbin")
+CODEC = KERNELS.with_name("velocpy_codec.fatbin")
 
 SOURCES = [
     *("gocore/**/*.go", "cshim/*.cpp", "cshim/*.h", "python/velocpy/**/*.py", "python/tests/**/*.py"),
@@ -160,10 +161,12 @@ def test_wheel_holds_the_package_alone(wheel: Path, root: Path) -> None:
     modules = {str(path.relative_to(root / "python")) for path in (root / "python" / "velocpy").rglob("*.py")}
     assert modules <= names
     assert {"velocpy/py.typed", "velocpy/_core.pyi", "velocpy/libvelocpy_core.so"} <= names
-    assert "velocpy/velocpy_kernels.fatbin" in names
+    fatbins = {"velocpy/velocpy_kernels.fatbin", "velocpy/velocpy_codec.fatbin"}
+    assert fatbins <= names
     assert all(name.startswith("velocpy/") for name in names)
     assert {name for name in names if name.startswith("velocpy/") and not name.endswith((".py", ".so"))} == {
-        *("velocpy/py.typed", "velocpy/_core.pyi", "velocpy/velocpy_kernels.fatbin"),
+        *("velocpy/py.typed", "velocpy/_core.pyi"),
+        *fatbins,
     }, "no data of the benchmarks, nor anything else"
     assert f"-cp{sys.version_info.major}{sys.version_info.minor}-" in wheel.name
 
@@ -245,12 +248,13 @@ def test_builds_say_what_they_do_and_how_long_it_took(tree: Path) -> None:
 
 
 def test_kernels_are_built_again_only_when_their_sources_changed(tree: Path) -> None:
-    made = tree / "build" / "cuda" / "velocpy_kernels.fatbin"
+    built = {name: tree / "build" / folder / name for folder, name in (("cuda", KERNELS.name), ("codec", CODEC.name))}
     setup(tree, "build_cuda", "--build-lib", "first")
-    before = made.stat().st_mtime_ns
+    before = [path.stat().st_mtime_ns for path in built.values()]
     setup(tree, "build_cuda", "--build-lib", "second")
-    assert made.stat().st_mtime_ns == before
-    assert (tree / "second" / "velocpy" / "velocpy_kernels.fatbin").read_bytes() == made.read_bytes()
+    assert [path.stat().st_mtime_ns for path in built.values()] == before
+    for name, path in built.items():
+        assert (tree / "second" / "velocpy" / name).read_bytes() == path.read_bytes()
     with (tree / "cuda" / "parameters.h").open("a") as source:
         source.write("\n#error Changed.\n")
     assert "`nvcc` failed on the kernels" in sentence(setup(tree, "build_cuda", "--build-lib", "third", ok=False))
@@ -259,14 +263,29 @@ def test_kernels_are_built_again_only_when_their_sources_changed(tree: Path) -> 
 def test_prebuilt_kernels_env(tree: Path) -> None:
     environment = without_path(VELOCPY_PREBUILT_KERNELS=str(KERNELS))
     setup(tree, "build_cuda", "--build-lib", "out", env=environment)
-    assert (tree / "out" / "velocpy" / "velocpy_kernels.fatbin").read_bytes() == KERNELS.read_bytes()
+    for fatbin in (KERNELS, CODEC):
+        assert (tree / "out" / "velocpy" / fatbin.name).read_bytes() == fatbin.read_bytes()
 
 
-def test_prebuilt_kernels_that_are_none(tree: Path) -> None:
+def test_prebuilt_kernels_without_those_of_the_codec(tree: Path, tmp_path: Path) -> None:
+    setup(tree, "build_cuda", "--build-lib", "out", env=without_path(VELOCPY_PREBUILT_KERNELS=str(KERNELS)))
+    alone = shutil.copy(KERNELS, tmp_path)
+    environment = without_path(VELOCPY_PREBUILT_KERNELS=str(alone))
+    done = run(sys.executable, "setup.py", "build_cuda", "--build-lib", "out", cwd=tree, env=environment)
+    assert "GPUs will not encode" in done.stdout
+    assert [path.name for path in (tree / "out" / "velocpy").iterdir()] == [KERNELS.name], "not of the earlier build"
+
+
+def test_prebuilt_kernels_that_are_none(tree: Path, tmp_path: Path) -> None:
     done = setup(tree, "build_cuda", env=without_path(VELOCPY_PREBUILT_KERNELS="/nowhere/a.fatbin"), ok=False)
     assert "'/nowhere/a.fatbin' cannot be read: No such file or directory" in sentence(done)
     done = setup(tree, "build_cuda", env=without_path(VELOCPY_PREBUILT_KERNELS=str(CORE)), ok=False)
     assert "are not a fatbin" in sentence(done)
+    shutil.copy(KERNELS, tmp_path)
+    (tmp_path / CODEC.name).write_bytes(b"no kernels")
+    named = str(tmp_path / KERNELS.name)
+    done = setup(tree, "build_cuda", env=without_path(VELOCPY_PREBUILT_KERNELS=named), ok=False)
+    assert f"kernels of the codec '{tmp_path / CODEC.name}' are not a fatbin" in sentence(done)
 
 
 def test_missing_nvcc_message(tree: Path, tmp_path: Path) -> None:
@@ -279,11 +298,11 @@ def test_missing_nvcc_message(tree: Path, tmp_path: Path) -> None:
 
 
 def test_build_without_kernels_leaves_none_of_an_earlier_one(tree: Path) -> None:
-    kernels = tree / "out" / "velocpy" / "velocpy_kernels.fatbin"
+    package = tree / "out" / "velocpy"
     setup(tree, "build_cuda", "--build-lib", "out", env=without_path(VELOCPY_PREBUILT_KERNELS=str(KERNELS)))
-    assert kernels.exists()
+    assert {path.name for path in package.iterdir()} == {KERNELS.name, CODEC.name}
     setup(tree, "build_cuda", "--build-lib", "out", env=without_path(VELOCPY_CUDA="0"))
-    assert not kernels.exists()
+    assert not list(package.iterdir())
 
 
 def test_lazy_binding_survives_a_hardened_toolchain(tree: Path) -> None:

@@ -36,6 +36,7 @@ func openOn(t *testing.T, d *double.Driver) *rig {
 	if r.dev, err = cuda.Open(d, 0, image); err != nil {
 		t.Fatal(err)
 	}
+	r.dev.UseCodec(func() ([]byte, error) { return image, nil })
 	if r.lane, err = r.dev.Lane(device.Waited); err != nil {
 		t.Fatal(err)
 	}
@@ -89,6 +90,8 @@ func (r *rig) calls(mark device.Event) map[string]func() error {
 		"plain Gather": func() error { _, err := l.Gather(r.pieces()[:1], false); return err },
 		"Scatter":      func() error { return l.Scatter(r.pieces()) },
 		"Hash":         func() error { _, err := l.Hash(r.pieces()); return err },
+		"Encode":       func() error { _, err := l.Encode(r.container(), base+4<<20); return err },
+		"Decode":       func() error { _, err := l.Decode(r.container(), base+4<<20); return err },
 		"Mark":         func() error { _, err := l.Event(); return err },
 		"After":        func() error { return l.After(mark) },
 		"borrowed":     func() error { _, err := borrowed.Event(); return err },
