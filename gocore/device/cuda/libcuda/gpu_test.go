@@ -4,8 +4,12 @@ package libcuda_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"runtime"
@@ -19,12 +23,13 @@ import (
 	"velocpy/gocore/device/cuda/libcuda"
 	"velocpy/gocore/device/devicetest"
 	"velocpy/gocore/model"
+	"velocpy/gocore/reduction/codec"
 )
 
 var (
 	onGPU   = flag.Bool("gpu", false, "run the tests that need a GPU")
 	kernels = flag.String("kernels", "", "the file of kernels, for -gpu")
-	codec   = flag.String("codec", "", "the file of the codec's kernels, for -gpu")
+	codecAt = flag.String("codec", "", "the file of the codec's kernels, for -gpu")
 	losing  = flag.Bool("losing", false, "in a process of its own: lose the context")
 )
 
@@ -50,7 +55,7 @@ func gpu(t *testing.T) (*libcuda.Driver, []byte) {
 }
 
 // codecImage reads the codec's kernels.
-func codecImage() ([]byte, error) { return os.ReadFile(*codec) }
+func codecImage() ([]byte, error) { return os.ReadFile(*codecAt) }
 
 // shared keeps the context for all tests, like an application: creating one takes a good part of a second.
 var shared sync.Once
@@ -213,4 +218,117 @@ func TestLosing(t *testing.T) {
 	if err := dev.Close(); err != nil {
 		t.Errorf("close: %v", err)
 	}
+}
+
+// BenchmarkCodec encodes and decodes 256 MiB of bfloat16 weights in containers of 64 MiB, 8 MiB and 64 KiB.
+func BenchmarkCodec(b *testing.B) {
+	if !*onGPU {
+		b.Skip("needs -gpu -kernels FILE -codec FILE")
+	}
+	for _, n := range []int{64 << 20, 8 << 20, 64 << 10} {
+		b.Run(fmt.Sprintf("container=%dKiB", n>>10), func(b *testing.B) {
+			c := openCodecBench(b, n)
+			encode := c.fastest(func() func() {
+				lengths, err := c.lane.Encode(c.all, c.scratch)
+				c.must(err)
+				return func() {
+					for i, n := range lengths.Take() {
+						c.all[i].Length = n
+					}
+				}
+			})
+			decode := c.fastest(func() func() {
+				faults, err := c.lane.Decode(c.all, c.scratch)
+				c.must(err)
+				return func() {
+					if bad := faults.Take(); len(bad) > 0 {
+						b.Fatalf("damaged: %v", bad)
+					}
+				}
+			})
+			b.ReportMetric(codecPlain/float64(encode), "encode-GB/s")
+			b.ReportMetric(codecPlain/float64(decode), "decode-GB/s")
+			b.ReportMetric(0, "ns/op")
+			for _, err := range []error{c.lane.Close(), c.arena.Free(), c.dev.Close()} {
+				c.must(err)
+			}
+		})
+	}
+}
+
+const codecPlain = 256 << 20
+
+// codecBench is a device with weights, and room for their containers.
+type codecBench struct {
+	*testing.B
+	dev     *cuda.Device
+	lane    device.Lane
+	arena   device.Arena
+	all     []device.Container
+	scratch device.Address
+}
+
+func (c *codecBench) must(err error) {
+	c.Helper()
+	if err != nil {
+		c.Fatal(err)
+	}
+}
+
+func openCodecBench(b *testing.B, n int) *codecBench {
+	c := &codecBench{B: b}
+	d, err := libcuda.Open()
+	c.must(err)
+	image, err := os.ReadFile(*kernels)
+	c.must(err)
+	c.dev, err = cuda.Open(d, 0, image)
+	c.must(err)
+	c.dev.UseCodec(codecImage)
+	c.lane, err = c.dev.Lane(device.Waited)
+	c.must(err)
+	c.arena, err = c.dev.Reserve(4 * codecPlain)
+	c.must(err)
+	for c.arena.Mapped() < 4*codecPlain {
+		_, err = c.arena.Grow(4 * codecPlain)
+		c.must(err)
+	}
+	c.scratch = c.arena.Base() + 3*codecPlain
+	weights := make([]byte, 64<<20)
+	r := rand.New(rand.NewPCG(1, 1))
+	for i := 0; i < len(weights); i += 2 {
+		binary.LittleEndian.PutUint16(weights[i:], uint16(math.Float32bits(float32(0.02*r.NormFloat64()))>>16))
+	}
+	room := device.Address(codec.Bound(n)+63) &^ 63
+	for i := range codecPlain / n {
+		plain := c.arena.Base() + device.Address(i*n)
+		at := c.arena.Base() + codecPlain + device.Address(i)*room
+		c.all = append(c.all, device.Container{Plain: plain, Bytes: int64(n), Kind: codec.BFloat16, Modes: codec.AllModes, At: at})
+	}
+	for at := 0; at < codecPlain; at += len(weights) {
+		c.must(c.lane.Copy(c.arena.Base()+device.Address(at), device.AddressOf(weights), int64(len(weights))))
+	}
+	return c
+}
+
+// fastest is the time on the device of the fastest of some calls, each of which returns a function for its results.
+func (c *codecBench) fastest(queue func() func()) int64 {
+	best := int64(math.MaxInt64)
+	for range 30 {
+		from, err := c.lane.Stamp()
+		c.must(err)
+		take := queue()
+		to, err := c.lane.Stamp()
+		c.must(err)
+		m, err := c.lane.Event()
+		c.must(err)
+		c.must(m.Wait())
+		m.Drop()
+		take()
+		ns, _, err := to.Since(from)
+		c.must(err)
+		best = min(best, ns)
+		from.Drop()
+		to.Drop()
+	}
+	return best
 }
