@@ -91,9 +91,6 @@ func (c *Check) take() (p piece, ok bool) {
 }
 
 func (k *cutter) next() (p piece, ok bool) {
-	if k.row.Difference != nil {
-		return p, false // its bytes are not verified yet
-	}
 	for ; k.region < len(k.row.Layout.Spans); k.region++ {
 		bytes := k.row.Layout.Spans[k.region].Bytes
 		leaves := checksum.Leaves(bytes)

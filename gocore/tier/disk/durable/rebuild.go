@@ -238,7 +238,7 @@ func (b *rebuilding) known(history string, key model.Key, serial uint64) bool {
 // right tells whether the bytes of a candidate exist and match its checksums.
 func (b *rebuilding) right(x candidate) bool {
 	described := describing(&b.v.o)
-	if described.wrong(&x.row) != nil || x.row.Difference != nil {
+	if described.wrong(&x.row) != nil {
 		return false
 	}
 	for cut := (cutter{row: &x.row, lies: x.run, ends: x.end, read: true}); ; {
