@@ -55,6 +55,14 @@ def unshuffled(planes: np.ndarray, element: int) -> np.ndarray:
     return np.ascontiguousarray(planes.reshape(element, -1).T).reshape(-1)
 
 
+def forget(folder: Path) -> None:
+    """Lets the system forget what it has cached of the files in a folder, so that they are read from the disk."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with path.open("rb") as file:
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
 def play(folder: Path, compressor: Compressor, series: Series) -> dict[str, Any]:
     """Writes the files, each synced, and reads them back in reverse; seconds, and bytes in the files."""
     wrote, sizes = 0.0, []
@@ -71,6 +79,7 @@ def play(folder: Path, compressor: Compressor, series: Series) -> dict[str, Any]
             os.fdatasync(file.fileno())
             sizes.append(file.tell())
         wrote += time.perf_counter() - began
+    forget(folder)
     restored, differ = 0.0, 0
     for number in reversed(range(series.count)):
         state = series.state(number)

@@ -22,7 +22,7 @@ from velocpy.bench.report import Report
 from velocpy.bench.timing import median
 from velocpy.choices import Digest, Reduction
 
-from .compressors import Compressor, compressors, play
+from .compressors import Compressor, compressors, forget, play
 
 CHUNKS = (64, 128, 512, 1024)
 #: Of more than one chunk length, the one that series of few checkpoints and large ones have.
@@ -101,9 +101,9 @@ def run(
     report.never("bytes that differ, of all restores", differ)
     report.notes += [
         "'write s' is the sum of the times from checkpoint() until wait('disk') returns, one checkpoint after the "
-        "other; of files it ends with fdatasync. 'restore s' is that of all restores in reverse, without a plan, from "
-        "a store that has been opened again, or from the files. Neither has the time in which states are made and "
-        "compared. Medians.",
+        "other; of files it ends with fdatasync. 'restore s' is that of all restores in reverse, without a plan and "
+        "without read-ahead, from a store that has been opened again, or from the files; no page is cached before. "
+        "Neither has the time in which states are made and compared. Medians.",
         "'ratio' is the bytes of all checkpoints by those on the disk, 'ratio after first' the same without the first "
         "checkpoint. 'before encoding' is that of the bytes which no earlier checkpoint had, as they are, and the "
         "metadata: the ratio of Tan et al., which they do not compress. 'metadata' are bytes of the stored form. "
@@ -246,8 +246,9 @@ def _stream(path: Path, method: Method, data: Series, size: int) -> dict[str, An
         used = store.stats()["tiers"]["disk"]["used"]
     assert did is not None
     assert whole is not None
+    forget(path)
     restored, differ = 0.0, 0
-    with velocpy.open(path, host=host, disk=disk) as store:
+    with velocpy.open(path, host=host, disk=disk, tuning=velocpy.Tuning(prefetch=False)) as store:
         history = store.history("series")
         for number in reversed(range(data.count)):
             began = time.perf_counter()
