@@ -30,14 +30,7 @@ CHUNK = 128
 DEDUPLICATING: tuple[Reduction, ...] = ("basic", "list", "tree", "runs")
 TRAININGS = ("full fp32", "full bf16", "LoRA", "embeddings")
 #: Of series that take long.
-IN_EVERY_ROUND = (
-    "raw",
-    "codec",
-    "full",
-    *(f"{reduce} {CHUNK}" for reduce in DEDUPLICATING),
-    "zstd-1",
-    "shuffle, zstd-1",
-)
+IN_EVERY_ROUND = ("raw", "codec", *(f"{reduce} {CHUNK}" for reduce in DEDUPLICATING), "shuffle, zstd-1")
 LATEST = 2  # checkpoints that the host tier has room for beside the one that is captured
 
 
@@ -92,7 +85,7 @@ def run(
     for name, cell in chosen.items():
         if time.perf_counter() - began > limit:
             report.remark(f"Left out for lack of time: {name}.")
-        elif cell.group in ("graphs", "large") and not graphlets.has_compiler():
+        elif cell.group in ("graphs", "fewer", "large") and not graphlets.has_compiler():
             report.remark(f"Left out without a C compiler: {name}.")
         elif cell.group == "training" and not _has_torch():
             report.remark(f"Left out without torch: {name}.")
@@ -120,7 +113,8 @@ def cells_of(vertices: int, large: int, megabytes: float, side: int, checkpoints
     for number in checkpoints:
         for kind in GRAPHS:
             make = partial(series.of_graph, kind, vertices, number)
-            found[f"{kind} {number}"] = Cell("graphs", make, number == checkpoints[0])
+            full = number == checkpoints[0]
+            found[f"{kind} {number}"] = Cell("graphs" if full else "fewer", make, full, heavy=full)
     for kind in TRAININGS:
         found[kind] = Cell("training", partial(series.of_training, kind, checkpoints[0], megabytes), heavy=True)
     found["wavefields"] = Cell("waves", partial(series.of_waves, side, checkpoints[0]))
