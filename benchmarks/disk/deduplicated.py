@@ -25,13 +25,13 @@ from velocpy.choices import Digest, Reduction
 from .compressors import Compressor, compressors, forget, play
 
 CHUNKS = (64, 128, 512, 1024)
-#: Of more than one chunk length, the one that series of few checkpoints and large ones have.
+#: The chunk length of the ways that are compared in every round, and with another digest.
 CHUNK = 128
 DEDUPLICATING: tuple[Reduction, ...] = ("basic", "list", "tree", "runs")
 TRAININGS = ("full fp32", "full bf16", "LoRA", "embeddings")
-#: Of series that take long.
-IN_EVERY_ROUND = ("raw", "codec", *(f"{reduce} {CHUNK}" for reduce in DEDUPLICATING), "shuffle, zstd-1")
-LATEST = 2  # checkpoints that the host tier has room for beside the one that is captured
+#: The ways that every round has; the others come in the first round alone, and not for all series.
+COMPARED = ("raw", "codec", *(f"{reduce} {CHUNK}" for reduce in DEDUPLICATING), "shuffle, zstd-1")
+LATEST = 2  # checkpoints that the host tier has room for beside one that is restored
 
 
 class Method(NamedTuple):
@@ -52,10 +52,8 @@ class Cell(NamedTuple):
 
     group: str
     make: Callable[[], Series]
-    #: Whether all are tried, or a few.
+    #: Whether all are tried, or those of `COMPARED`.
     all: bool = True
-    #: Whether those that `IN_EVERY_ROUND` does not name are tried in the first round alone.
-    heavy: bool = False
 
 
 def run(
@@ -79,8 +77,15 @@ def run(
     chosen = _chosen(known, cells)
     report = Report(
         "deduplicated" + (f"-{cells.replace(',', '-').replace(' ', '-')}" if cells else ""),
-        {"rounds": rounds, "vertices": vertices, "MB of a training's state": megabytes, "side": side},
+        {
+            "rounds": rounds,
+            "vertices": vertices,
+            "vertices of large graphs": large,
+            "MB of a training's state": megabytes,
+            "side": side,
+        },
     )
+    report.measure({"load at the start": round(os.getloadavg()[0], 1)})
     began, differ = time.perf_counter(), 0
     for name, cell in chosen.items():
         if time.perf_counter() - began > limit:
@@ -114,23 +119,20 @@ def cells_of(vertices: int, large: int, megabytes: float, side: int, checkpoints
         for kind in GRAPHS:
             make = partial(series.of_graph, kind, vertices, number)
             full = number == checkpoints[0]
-            found[f"{kind} {number}"] = Cell("graphs" if full else "fewer", make, full, heavy=full)
+            found[f"{kind} {number}"] = Cell("graphs" if full else "fewer", make, full)
     for kind in TRAININGS:
-        found[kind] = Cell("training", partial(series.of_training, kind, checkpoints[0], megabytes), heavy=True)
+        found[kind] = Cell("training", partial(series.of_training, kind, checkpoints[0], megabytes))
     found["wavefields"] = Cell("waves", partial(series.of_waves, side, checkpoints[0]))
     for kind in GRAPHS:
-        found[f"{kind} large"] = Cell("large", partial(series.of_graph, kind, large, checkpoints[0]), False)
+        found[f"{kind} large"] = Cell("large", partial(series.of_graph, kind, large, checkpoints[-1]), False)
     return found
 
 
-def methods_of(cell: Cell, chunks: tuple[int, ...]) -> list[Method]:
-    """The methods that are tried on a series."""
+def methods_of(chunks: tuple[int, ...]) -> list[Method]:
+    """All methods with all chunk lengths."""
     tried = [Method("raw"), Method("codec"), Method("full")]
-    lengths = chunks if cell.all else [chunk for chunk in chunks if chunk == CHUNK] or chunks[:1]
-    tried += [Method(reduce, chunk) for chunk in lengths for reduce in DEDUPLICATING]
-    if cell.all:
-        tried.append(Method("tree", CHUNK, "murmur3"))
-    return tried
+    tried += [Method(reduce, chunk) for chunk in chunks for reduce in DEDUPLICATING]
+    return [*tried, Method("tree", CHUNK, "murmur3")]
 
 
 def _chosen(known: dict[str, Cell], cells: str | None) -> dict[str, Cell]:
@@ -159,14 +161,14 @@ def _cell(report: Report, folder: Path, name: str, cell: Cell, rounds: int, chun
     data = cell.make()
     size = data.size
     ways: dict[str, Callable[[Path], dict[str, Any]]] = {
-        method.name: partial(_stream, method=method, data=data, size=size) for method in methods_of(cell, chunks)
+        method.name: partial(_stream, method=method, data=data, size=size) for method in methods_of(chunks)
     }
     packers: dict[str, Compressor] = compressors()
-    if not cell.all:
-        packers = {each: packer for each, packer in packers.items() if each.endswith(("zstd-1", "lz4"))}
     ways |= {each: partial(play, compressor=packer, series=data) for each, packer in packers.items()}
+    if not cell.all:
+        ways = {way: ways[way] for way in ways if way in COMPARED}
     found: dict[str, list[dict[str, Any]]] = {way: [] for way in ways}
-    for way in _by_turns(list(ways), rounds, IN_EVERY_ROUND if cell.heavy else ways):
+    for way in _by_turns(list(ways), rounds, COMPARED):
         with tempfile.TemporaryDirectory(dir=folder) as path:
             found[way].append(ways[way](Path(path)))
     first = len(report.rows)
@@ -224,7 +226,7 @@ def _proportions(name: str, rows: list[dict[str, Any]], chunks: tuple[int, ...])
 
 def _stream(path: Path, method: Method, data: Series, size: int) -> dict[str, Any]:
     """One series into a new store and back; seconds, and bytes on the disk."""
-    host, disk = (LATEST + 2) * size + (32 << 20), 2 * data.count * size + (64 << 20)
+    host, disk = (LATEST + 1) * size + (32 << 20), 2 * data.count * size + (64 << 20)
     wrote, first = 0.0, 0
     with velocpy.open(path, host=host, disk=disk) as store:
         history = store.history("series", reduce=method.reduce, chunk=method.chunk, digest=method.digest)

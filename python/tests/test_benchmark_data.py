@@ -256,10 +256,9 @@ def test_cells_are_chosen_by_group_and_by_name():
         deduplicated._chosen(known, "road")
 
 
-def test_whole_and_few_methods_of_a_cell():
-    cell = deduplicated.Cell("graphs", lambda: series.of_list([], ""))
-    names = [method.name for method in deduplicated.methods_of(cell, (64, 128))]
+def test_all_methods_and_those_that_every_round_compares():
+    names = [method.name for method in deduplicated.methods_of((64, 128))]
     assert names[:4] == ["raw", "codec", "full", "basic 64"]
     assert names[-1] == "tree 128 murmur3"
-    few = [method.name for method in deduplicated.methods_of(cell._replace(all=False), (64, 128))]
-    assert few == ["raw", "codec", "full", "basic 128", "list 128", "tree 128", "runs 128"]
+    assert len(names) == len(set(names)) == 3 + 2 * 4 + 1
+    assert set(deduplicated.COMPARED) <= {*names, "shuffle, zstd-1"}
