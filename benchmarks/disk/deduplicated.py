@@ -76,7 +76,7 @@ def run(
     known = cells_of(vertices, large, megabytes, side, checkpoints)
     chosen = _chosen(known, cells)
     report = Report(
-        "deduplicated" + (f"-{cells.replace(',', '-').replace(' ', '-')}" if cells else ""),
+        "-".join(["deduplicated", *(dict.fromkeys(cell.group for cell in chosen.values()) if cells else ())]),
         {
             "rounds": rounds,
             "vertices": vertices,
