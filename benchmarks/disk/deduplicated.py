@@ -31,7 +31,7 @@ DEDUPLICATING: tuple[Reduction, ...] = ("basic", "list", "tree", "runs")
 TRAININGS = ("full fp32", "full bf16", "LoRA", "embeddings")
 #: The ways that every round has; the others come in the first round alone, and not for all series.
 COMPARED = ("raw", "codec", *(f"{reduce} {CHUNK}" for reduce in DEDUPLICATING), "shuffle, zstd-1")
-LATEST = 2  # checkpoints that the host tier has room for beside one that is restored
+LATEST = 2  # checkpoints that the host tier has room for
 
 
 class Method(NamedTuple):
@@ -62,7 +62,7 @@ def run(
     rounds: int = 3,
     limit: float = float("inf"),
     vertices: int = 50_000,
-    large: int = 2_100_000,
+    large: int = 2_020_000,
     megabytes: float = 52,
     side: int = 512,
     checkpoints: tuple[int, ...] = (20, 10, 5),
@@ -226,7 +226,7 @@ def _proportions(name: str, rows: list[dict[str, Any]], chunks: tuple[int, ...])
 
 def _stream(path: Path, method: Method, data: Series, size: int) -> dict[str, Any]:
     """One series into a new store and back; seconds, and bytes on the disk."""
-    host, disk = (LATEST + 1) * size + (32 << 20), 2 * data.count * size + (64 << 20)
+    host, disk = LATEST * size + (32 << 20), 2 * data.count * size + (64 << 20)
     wrote, first = 0.0, 0
     with velocpy.open(path, host=host, disk=disk) as store:
         history = store.history("series", reduce=method.reduce, chunk=method.chunk, digest=method.digest)
