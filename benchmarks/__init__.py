@@ -7,17 +7,18 @@ ratios of medians with the ceiling that was measured in the same run. Committed 
 folder     content
 ========== =================================================================================
 host       captures, leases, eviction decisions, reverse sweeps, many checkpoints
-disk       the disk tier, durable checkpoints, commits, opening, verification
+disk       the disk tier, durable checkpoints, reduced ones, commits, opening, verification
 adjoint    the storages of pyrevolve under one adjoint
 device     device memory: captures, transfers, leases, kernels
 paper      the evaluations of Maurya et al., HPDC'23 (`shot`) and HiPC'22 (`coldstart`)
 engines    the engines that the evaluations compare, and the device that they work on
 compare    two cores by the same benchmarks, in one run: ``python -m benchmarks compare``
 report     claims, tables and plots of the committed results
-data       the trace of checkpoint sizes
+data       the trace of checkpoint sizes; series of checkpoints of graphs, trainings and waves
 ========== =================================================================================
 
-A folder imports from `engines` and from the ceilings of `disk`. No other folder is imported, but by `__main__`.
+A folder imports from `engines`, from `data` and from the ceilings of `disk`. No other folder is imported, but by
+`__main__`.
 What a benchmark shares with ``velocpy bench`` lies in `velocpy.bench`.
 """
 

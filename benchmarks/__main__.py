@@ -15,7 +15,7 @@ from benchmarks import ON_GPU
 from benchmarks.adjoint import storages
 from benchmarks.compare import cores
 from benchmarks.device import device
-from benchmarks.disk import commits, disk, durable, opening, reduced, verification
+from benchmarks.disk import commits, deduplicated, disk, durable, opening, reduced, verification
 from benchmarks.engines.contenders import has_gpu
 from benchmarks.host import calls, capture, decision, scale, sweep
 from benchmarks.paper import coldstart, shot
@@ -38,6 +38,10 @@ BENCHMARKS: dict[str, tuple[Callable[..., Report], str]] = {
     "durable": (durable.run, "durable streams of checkpoints, beside fio and other ways to keep checkpoints"),
     "commits": (commits.run, "durable commits one at a time, beside SQLite and the disk itself"),
     "reduced": (reduced.run, "durable streams of reduced histories, beside the same as they are"),
+    "deduplicated": (
+        deduplicated.run,
+        "de-duplicated histories of graphlet counts, trainings and wavefields, beside compressors",
+    ),
     "opening": (opening.run, "opening a store with a million checkpoints, and one whose writer was killed"),
     "verification": (verification.run, "what it costs the application that restores are verified"),
     "storages": (storages.run, "pyrevolve's storages under the same adjoint"),
@@ -58,6 +62,14 @@ QUICK: dict[str, dict[str, object]] = {
     "durable": {"streams": (durable.Stream(1 << 20, 4 << 20), durable.Stream(4 << 10, 32 << 10)), "rounds": 1},
     "commits": {"streams": (durable.Stream(4 << 20, 8 << 20), durable.Stream(4 << 10, 32 << 10)), "rounds": 1},
     "reduced": {"side": 160, "total": 1 << 20, "rounds": 1},
+    "deduplicated": {
+        "vertices": 2000,
+        "megabytes": 0.3,
+        "side": 96,
+        "checkpoints": (3,),
+        "chunks": (128,),
+        "rounds": 1,
+    },
     "opening": {"count": 200, "total": 8 << 20, "part": 256 << 10, "rounds": 1},
     "verification": {"sizes": (64 << 10,), "total": 1 << 20, "rounds": 1},
     "storages": {"sizes": (storages.Size(24, 12, 4),), "shot": (32, 32), "steps": 12, "slots": 4, "rounds": 1},
@@ -126,7 +138,8 @@ def _or_refused(read: Callable[[], T]) -> T:
 @click.option("--quick", is_flag=True, help="Tiny sizes, one round: tells whether it runs, not how fast.")
 @click.option("--brief", is_flag=True, help="Small sizes, a few rounds: what compare runs by each core.")
 @click.option(
-    "--cells", help="Which cells of shot and coldstart, with commas between; a wrong name lists the right ones."
+    "--cells",
+    help="Which cells of shot, coldstart and deduplicated, with commas between; a wrong name lists the right ones.",
 )
 @click.option("--rounds", type=click.IntRange(min=1), help="How often everything is measured; the medians are shown.")
 @click.option(
@@ -137,7 +150,7 @@ def _or_refused(read: Callable[[], T]) -> T:
 )
 @click.option("--count", type=click.IntRange(min=1), help="How many checkpoints opening and sweep have.")
 @click.option("--total", callback=_size, metavar="SIZE", help="How much opening, verification and disk write.")
-@click.option("--limit", type=float, help="Seconds after which shot and coldstart begin nothing new; 500 by default.")
+@click.option("--limit", type=float, help="Seconds after which shot, coldstart and deduplicated begin nothing new.")
 @json_option
 def main(
     names: tuple[str, ...],
