@@ -11,8 +11,9 @@ const (
 // costs compares what the two ways cost in time.
 type costs struct {
 	each  [directions][ways]average
-	other int // checkpoints that went the better way since one went the other way
-	wait  int // of them, before the other way is tried again
+	count [directions][ways]int // observations
+	other int                   // checkpoints that went the better way since one went the other way
+	wait  int                   // of them, before the other way is tried again
 }
 
 // average is a moving average of ns for each plain byte; 0: nothing was observed.
@@ -25,20 +26,32 @@ const (
 )
 
 // observe counts a transfer. Small ones say more of the system than of the ways.
-func (c *costs) observe(d direction, w Way, plain, ns int64) { c.each[d][w].add(plain, ns) }
+func (c *costs) observe(d direction, w Way, plain, ns int64) {
+	a := &c.each[d][w]
+	first := *a
+	if !a.add(plain, ns) {
+		return
+	}
+	if c.count[d][w]++; c.count[d][w] == 2 {
+		if x := average(ns) / average(plain); x < first { // the first transfer may have waited for memory, or for kernels to be loaded
+			*a = x
+		}
+	}
+}
 
-// add counts a transfer of so many plain bytes.
-func (a *average) add(plain, ns int64) {
+// add counts a transfer of so many plain bytes; false if it does not count.
+func (a *average) add(plain, ns int64) bool {
 	const weight, least = 0.3, 64 << 10
 	if plain < least || ns <= 0 {
-		return
+		return false
 	}
 	x := average(ns) / average(plain)
 	if *a == 0 {
 		*a = x
-		return
+	} else {
+		*a += weight * (x - *a)
 	}
-	*a += weight * (x - *a)
+	return true
 }
 
 // next is the way of the next checkpoint: the better one, or the other one to learn whether that has changed.
@@ -62,12 +75,15 @@ func (c *costs) likely() Way {
 	return c.better()
 }
 
-// untried is a way on which nothing was observed yet.
+// enough is how many observations of each way there are to be before the ways are compared.
+const enough = 2
+
+// untried is a way on which too little was observed yet.
 func (c *costs) untried() (w Way, ok bool) {
-	switch first := &c.each[down]; {
-	case first[Encoded] == 0:
+	switch seen := &c.count[down]; {
+	case seen[Encoded] < enough:
 		return Encoded, true
-	case first[Plain] == 0:
+	case seen[Plain] < enough:
 		return Plain, true
 	}
 	return 0, false
@@ -79,8 +95,8 @@ const little = 1.02
 // better is the way that costs less in all. Encoding also saves room, so it may cost a little more. Loads count once both ways have been loaded.
 func (c *costs) better() Way {
 	plain, encoded := c.each[down][Plain], c.each[down][Encoded]
-	if p, e := c.each[up][Plain], c.each[up][Encoded]; p > 0 && e > 0 {
-		plain, encoded = plain+p, encoded+e
+	if seen := &c.count[up]; seen[Plain] >= enough && seen[Encoded] >= enough {
+		plain, encoded = plain+c.each[up][Plain], encoded+c.each[up][Encoded]
 	}
 	if encoded <= little*plain {
 		return Encoded

@@ -58,6 +58,9 @@ func (p *Path) cutContainers(choices []regions.Choice, part int64) (groups [][]c
 	return groups
 }
 
+// judged is after how many plain bytes a checkpoint is given up that does not become smaller.
+const judged = 16 << 20
+
 // deviceEncoder encodes a slot on its way to the host.
 type deviceEncoder struct {
 	p       *Path
@@ -65,6 +68,7 @@ type deviceEncoder struct {
 	to      []byte
 	at      int64    // bytes of containers so far
 	most    int64    // that there may be
+	plain   int64    // bytes that they have been
 	lengths []uint32 // of the containers so far
 	sealed  int      // containers of which the host has the bytes, and has written the header
 	starts  []int64  // where containers begin that are not sealed yet, by their number
@@ -175,10 +179,13 @@ func (e *deviceEncoder) send(q *queuedGroup, before device.Event) (device.Event,
 	for _, n := range lengths {
 		e.lengths, e.starts, e.at = append(e.lengths, uint32(n)), append(e.starts, e.at), e.at+n
 	}
-	if e.at > e.most {
+	e.all = append(e.all, q.containers...)
+	for i := range q.containers {
+		e.plain += q.containers[i].Bytes
+	}
+	if e.at > e.most || e.plain >= judged && e.at > e.plain/100*97 { // the rest will hardly become smaller
 		return before, regions.ErrLarge
 	}
-	e.all = append(e.all, q.containers...)
 	e.p.x.Rested(e.p.awaitPinned(e.at))
 	var err error
 	at := first

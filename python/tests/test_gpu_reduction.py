@@ -1,0 +1,94 @@
+"""Histories whose checkpoints a device encodes on their way to the host."""
+
+import numpy as np
+import pytest
+
+import velocpy
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.gpu
+
+
+def saved(store, name="h"):
+    return store.stats()["histories"][name]["reduction"]
+
+
+def smooth(dtype, count, seed):
+    """Elements that differ little from their neighbours, with NaN payloads, signed zeros and infinities."""
+    steps = torch.randint(-2, 3, (count,), generator=torch.Generator().manual_seed(seed)).cumsum(0)
+    array = steps.to(dtype)
+    if dtype.is_floating_point:
+        array[:4] = torch.tensor([-0.0, np.inf, -np.inf, np.nan], dtype=dtype)
+        array[4:5].view(torch.uint8)[0] ^= 5
+    return array.cuda()
+
+
+def same(a, b):
+    return torch.equal(a.reshape(-1).view(torch.uint8), b.reshape(-1).view(torch.uint8))
+
+
+DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int8, torch.int32, torch.int64]
+
+
+@pytest.mark.parametrize("disk", [None, "2GiB"])
+@pytest.mark.parametrize("verify", ["moved", "off"])
+def test_all_dtypes_come_back_bit_by_bit(tmp_path, disk, verify):
+    state = {str(d): smooth(d, 1_000_003 + i, i) for i, d in enumerate(DTYPES)}
+    state |= {"empty": torch.zeros(0, 3, device="cuda"), "one": torch.tensor(2.5, device="cuda")}
+    with velocpy.open(
+        tmp_path / "s" if disk else None, device="192MiB", host="512MiB", disk=disk, verify=verify
+    ) as store:
+        history = store.history("h", reduce="codec")
+        for step in range(12):  # more than the device has room for
+            history.checkpoint(step, {name: tensor.roll(step) for name, tensor in state.items()})
+        store.wait("host")
+        assert saved(store)["encoded"] == 12
+        assert saved(store)["encoded_to"] < 0.7 * saved(store)["encoded_from"]
+        for step in reversed(range(12)):
+            if step % 2:
+                with history.restore(step) as lease:
+                    assert all(same(lease[name], tensor.roll(step)) for name, tensor in state.items())
+            else:
+                into = {name: torch.empty_like(tensor) for name, tensor in state.items()}
+                history.restore(step, into=into, last=True)
+                assert all(same(into[name], tensor.roll(step)) for name, tensor in state.items())
+        assert saved(store)["decoded"] > 0
+
+
+def test_what_does_not_become_smaller_goes_as_it_is():
+    noise = torch.randint(0, 256, (40 << 20,), dtype=torch.uint8, device="cuda")
+    with velocpy.open(device="192MiB", host="1GiB", disk=None) as store:
+        history = store.history("h", reduce="codec")
+        for step in range(12):
+            history.checkpoint(step, x=noise.roll(step))
+        store.wait("host")
+        assert saved(store)["plain"] == 12
+        assert saved(store)["encoded"] == 0
+        for step in reversed(range(12)):
+            with history.restore(step, last=True) as lease:
+                assert same(lease["x"], noise.roll(step))
+
+
+def test_many_small_regions():
+    state = {f"p{i}": smooth(torch.bfloat16, 1000 + 37 * i, i) for i in range(400)}
+    with velocpy.open(device="192MiB", host="1GiB", disk=None) as store:
+        history = store.history("h", reduce="codec")
+        for step in range(30):
+            history.checkpoint(step, {name: tensor + step for name, tensor in state.items()})
+        store.wait("host")
+        assert saved(store)["encoded"] == 30
+        for step in reversed(range(30)):
+            with history.restore(step, last=True) as lease:
+                assert all(same(lease[name], tensor + step) for name, tensor in state.items())
+
+
+def test_a_host_holds_more_encoded_checkpoints():
+    wave = torch.sin(torch.linspace(0, 60, 8 << 20, device="cuda"))
+    with velocpy.open(device="256MiB", host="256MiB", disk=None) as store:
+        history = store.history("h", reduce="codec")
+        for step in range(14):  # 448 MiB
+            history.checkpoint(step, x=wave * (1 + step / 100))
+        store.wait("host")
+        for step in reversed(range(14)):
+            with history.restore(step, last=True) as lease:
+                assert same(lease["x"], wave * (1 + step / 100))
