@@ -73,8 +73,8 @@ Hints = Literal["none", "one", "all"]
 #: Which checkpoints give up their room first.
 Policy = Literal["score", "lru", "fifo"]
 
-#: How the checkpoints of a history are reduced on their way to the disk: not at all; by the codec, if they become
-#: smaller; the same, unless it takes longer than writing and reading them as they are; or by de-duplication, with the
+#: How the checkpoints of a history are reduced on their way down: not at all; by the codec, if they become smaller;
+#: by it or by de-duplication, unless that takes longer than moving them as they are; or by de-duplication, with the
 #: metadata of Tan et al., ICPP'23, section 3.2 ("full", "basic", "list", "tree"), or one entry a run ("runs").
 Reduction = Literal["raw", "codec", "auto", "full", "basic", "list", "tree", "runs"]
 

@@ -125,14 +125,18 @@ class Store:
         Parameters
         ----------
         reduce
-            How the checkpoints that are written from now on are reduced on their way to the disk. In memory they stay
-            as they are: neither `History.checkpoint` nor a restore from memory waits for an encoder.
+            How the checkpoints that are written from now on are reduced on their way down. In the fastest tier they
+            stay as they are, so `History.checkpoint` waits for no encoder.
 
             - ``"raw"``, as a history begins: not at all.
-            - ``"codec"``: they are encoded without loss, region by region, in the modes that a sample of their bytes
-              recommends. What does not become at least 3 % smaller is written as it is.
+            - ``"codec"``: they are encoded without loss, region by region, on the way to the disk in the modes that a
+              sample of their bytes recommends. What does not become at least 3 % smaller goes as it is. Checkpoints of
+              a CUDA device are encoded by the device on the way to the host, and decoded by it on the way back: fewer
+              bytes cross the link, and the host tier holds more of them. A twentieth of the device's tier is used for
+              that; in a tier of less than 70 MiB they go to the host as they are.
             - ``"auto"``: as ``"codec"``, but the times of flushes and loads are compared with those of checkpoints that
-              are written as they are, and the way that takes longer is tried seldom.
+              go as they are, and the way that takes longer is tried seldom. Checkpoints of host memory are also
+              de-duplicated, as by ``"runs"``, where less than three quarters of their bytes are new.
             - ``"basic"``, ``"list"``, ``"tree"``, ``"runs"``: they are de-duplicated in chunks (Tan et al., ICPP'23): a
               checkpoint takes the bytes that no earlier one of the history has at the disk, encoded as by ``"codec"``,
               and metadata. The metadata is a bitmap of the chunks that changed in place, an entry for each new or
@@ -141,7 +145,7 @@ class Store:
             - None: as before.
 
             It holds for this store until it is closed, and is stored nowhere: a store that is opened later restores
-            whatever is there. Checkpoints of up to 64 KiB, and those of a store without a disk tier, stay as they are.
+            whatever is there. Checkpoints of up to 64 KiB stay as they are.
             `stats` tells what it saved (``["histories"][name]["reduction"]``), docs/reduction-format.md and
             docs/deduplication-format.md how the bytes look.
 
@@ -149,7 +153,7 @@ class Store:
             that needs them is dropped. Each refers to the objects of at most 64 others: one that would refer to more is
             stored whole. Without a host tier, a history is encoded only, as by ``"codec"``.
         chunk
-            Of de-duplication: bytes of a chunk, a power of two from 32 to 4096. None: 1024.
+            Of de-duplication, by ``"auto"`` too: bytes of a chunk, a power of two from 32 to 4096. None: 1024.
         digest
             Of de-duplication: the hash function of the chunks. None: ``"xxh3"``.
 
