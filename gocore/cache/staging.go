@@ -61,20 +61,23 @@ type deviceStaging struct {
 	taken int // workers that have their part
 }
 
-// SetStagingAside keeps the beginning of every device's tier free from now on. What lies there stays until it is given up.
+// SetStagingAside keeps the beginning of every device's tier free from now on. What lies there stays until it is given up. A tier that has shrunk meanwhile to
+// less than that gets none.
 func (c *Cache) SetStagingAside() {
 	for t, a := range c.Devices {
 		if c.staging[t] != nil {
 			continue
 		}
-		group := groupFor(a.Reserved())
+		group := groupFor(min(a.Reserved(), c.Engine.Capacity(t)))
+		if group == 0 {
+			continue
+		}
 		if c.staging == nil {
 			c.staging = map[int]*deviceStaging{}
 		}
 		c.staging[t] = &deviceStaging{group: group}
-		if group > 0 {
-			c.Engine.Retire(t, 0, stagingBytes(group))
-		}
+		a.Keep(stagingBytes(group))
+		c.Engine.Retire(t, 0, stagingBytes(group))
 	}
 }
 

@@ -224,3 +224,38 @@ func TestWhatADeviceEncodesGrows(t *testing.T) {
 	}
 	drained(t, c.s)
 }
+
+// A device's tier that becomes small keeps the memory in which it encodes, and all checkpoints come back.
+func TestATierThatEncodesShrinks(t *testing.T) {
+	const size, count = 3 << 20, 8
+	b, c := encodingBoard(t, nil)
+	at, to := b.alloc(size), b.alloc(size)
+	put := func(k int64) {
+		b.fill(at, few(size, uint64(k)))
+		out, err := c.putOn(b, k, at, size)
+		b.check(err)
+		c.untilCaptured(out)
+	}
+	for k := range int64(count) {
+		put(k)
+	}
+	for _, budget := range []int64{1 << 20, 40 << 20, 0, 72 << 20} {
+		var out operation.Outcome
+		fd := eventfd(t)
+		op, code, err := c.s.Resize(config.Budgets{Devices: []config.Device{{Bytes: budget}}}, fd, &out)
+		b.check(err)
+		b.check(drive(t, op, code, fd, &out))
+		put(count)
+		b.check(c.wait(0, status.TierHost))
+		for k := range int64(count + 1) {
+			_, err := c.restoreTo(k, operation.RestoreArgs{Into: []model.Region{onDevice(to, size, 0)}, Streams: []uint64{b.stream}})
+			b.check(err)
+			if !bytes.Equal(b.look(to, size), few(size, uint64(k))) {
+				t.Fatalf("checkpoint %d differs", k)
+			}
+		}
+	}
+	if f := c.reducedTo(); f.encoded < count {
+		t.Errorf("%+v", f)
+	}
+}

@@ -51,7 +51,7 @@ func (m *Memory) shorten(bytes int64) bool {
 	m.cache.Lock()
 	defer m.cache.Leave()
 	x := &m.sizing
-	if to := x.down(max(x.mapped()-bytes, 0)); !m.cache.Closing() && !x.fixed.Load() && to < m.cache.Capacity() {
+	if to := max(x.down(max(x.mapped()-bytes, 0)), x.up(x.floor)); !m.cache.Closing() && !x.fixed.Load() && to < m.cache.Capacity() {
 		m.cache.Shrink(to)
 		return true
 	}

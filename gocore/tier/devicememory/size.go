@@ -55,6 +55,7 @@ type sizing struct {
 	full    bool    // what is left of the budget is smaller than a piece
 	busy    bool    // the goroutine gives back, and looks at everything once more before it rests
 	settled bool    // nothing more is given back unless the application or a lower tier does something
+	floor   int64   // the tier keeps the pieces before this offset
 }
 
 const (
@@ -305,7 +306,7 @@ func (m *Memory) SetBudget(budget int64) {
 	x := &m.sizing
 	x.budget.Store(budget)
 	x.refused, x.full, x.settled = 0, false, false
-	if to := x.down(budget); to <= m.cache.Capacity() {
+	if to := max(x.down(budget), x.up(x.floor)); to <= m.cache.Capacity() {
 		m.cache.Shrink(to)
 	}
 	tier.Notify(x.shrink)
@@ -313,8 +314,12 @@ func (m *Memory) SetBudget(budget int64) {
 
 // Settled tells whether the tier has its budget, or gives nothing more back without the application. The cache's lock is held.
 func (m *Memory) Settled() bool {
-	return m.sizing.mapped() <= m.sizing.budget.Load() || m.sizing.settled
+	x := &m.sizing
+	return x.mapped() <= max(x.budget.Load(), x.up(x.floor)) || x.settled
 }
+
+// Keep makes the tier keep the memory before an offset, whatever its budget is: work that has no copy there uses it. The cache's lock is held.
+func (m *Memory) Keep(bytes int64) { m.sizing.floor = max(m.sizing.floor, bytes) }
 
 // Mapped is the size of the tier's memory, in bytes. The cache's lock is held.
 func (m *Memory) Mapped() int64 { return m.sizing.mapped() }
