@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import velocpy
+from velocpy import ondisk
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.gpu
@@ -92,3 +93,24 @@ def test_a_host_holds_more_encoded_checkpoints():
         for step in reversed(range(14)):
             with history.restore(step, last=True) as lease:
                 assert same(lease["x"], wave * (1 + step / 100))
+
+
+def test_encoded_by_a_device_and_opened_again(tmp_path):
+    state = {str(d): smooth(d, 500_003 + i, i) for i, d in enumerate(DTYPES)}
+    with velocpy.open(tmp_path / "s", device="192MiB", host="64MiB", disk="2GiB") as store:
+        history = store.history("h", reduce="codec")
+        for step in range(8):
+            history.checkpoint(step, {name: tensor.roll(step) for name, tensor in state.items()})
+        store.wait("disk")
+        assert saved(store)["encoded"] >= 8
+        assert store.stats()["tiers"]["disk"]["used"] < 0.7 * saved(store)["encoded_from"]
+    with velocpy.open(tmp_path / "s", device="192MiB", host="64MiB", disk="2GiB") as store:
+        for step in reversed(range(8)):
+            with store.history("h").restore(step) as lease:
+                assert all(same(lease[name], tensor.roll(step)) for name, tensor in state.items())
+    part = torch.empty(1000, dtype=torch.float32, device="cuda")
+    with velocpy.open(tmp_path / "s", device="192MiB", host="64MiB", disk="2GiB", mode="r") as store:
+        name = str(torch.float32)
+        store.history("h").restore(3, into={name: part}, parts={name: slice(300_000, 301_000)})
+        assert same(part, state[name].roll(3)[300_000:301_000])
+    assert ondisk.check(tmp_path / "s", read_data=True).damaged == 0
