@@ -175,7 +175,7 @@ func (p *Path) sourceOf(t int) (source, error) {
 	case a != nil:
 		return &deviceSlot{p: p, a: a, lane: p.o.Lane, at: x.FromOff}, nil
 	}
-	object, err := c.Objects(t).Open(tier.Object{Offset: x.FromOff, Bytes: x.Reads()})
+	object, err := c.Objects(t).Open(tier.Object{Offset: x.FromOff, Bytes: p.room(x.Reads)})
 	if err != nil {
 		return nil, err
 	}
@@ -183,6 +183,14 @@ func (p *Path) sourceOf(t int) (source, error) {
 		return p.from.at(bytes), nil
 	}
 	return &objectSource{object, p}, nil
+}
+
+// room is how many bytes the object has in the source or the sink: those of its form, which formed says, or the plain ones.
+func (p *Path) room(formed func() int64) int64 {
+	if p.x.Stage == engine.Verbatim && !p.movesEncoded() {
+		return p.x.Rec.Size
+	}
+	return formed()
 }
 
 // movesEncoded tells whether the encoded bytes move as they are: source and sink have one form.
@@ -202,7 +210,7 @@ func (p *Path) sinkOf(t int) (sink, error) {
 	if x.From < 0 { // its caller learns of the drop by itself, and takes the memory back
 		wanted = nil
 	}
-	object, err := c.Objects(t).Create(tier.Object{Offset: x.ToOff, Bytes: x.Writes()}, wanted)
+	object, err := c.Objects(t).Create(tier.Object{Offset: x.ToOff, Bytes: p.room(x.Writes)}, wanted)
 	if err != nil {
 		return nil, err
 	}
