@@ -3,6 +3,7 @@ package path
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/config"
@@ -80,6 +81,9 @@ func (p *Path) encodeOnDevice(s *deviceSlot) error {
 	x, b := p.x, p.version
 	e := &deviceEncoder{p: p, s: s, to: p.sink.Bytes(), most: p.most()}
 	part := min(devicePart, p.o.Staging.Group)
+	if err := p.loadKernels(s); err != nil {
+		return err
+	}
 	t := pending.Begin(p.c, s.a, b)
 	if err := t.AwaitCopy(); err != nil {
 		return err
@@ -100,7 +104,20 @@ func (p *Path) encodeOnDevice(s *deviceSlot) error {
 	return nil
 }
 
-// queued is a group whose encoding is queued.
+// loadKernels waits until the device has the codec's kernels, which takes long the first time. That is no cost of the transfer.
+func (p *Path) loadKernels(s *deviceSlot) error {
+	nothing, err := s.lane.Encode(nil, 0)
+	if err == nil {
+		_ = nothing.Take()
+		p.began = time.Now()
+	}
+	if errors.Is(err, device.ErrCodec) {
+		return regions.ErrLarge // the plain bytes move
+	}
+	return err
+}
+
+// queuedGroup is a group whose encoding is queued.
 type queuedGroup struct {
 	containers []coded
 	lengths    device.Lengths

@@ -64,7 +64,7 @@ func (p *Path) runStaged() error {
 	if p.x.Stage == engine.Verbatim {
 		return p.run()
 	}
-	began := time.Now()
+	p.began = time.Now()
 	if p.x.Stage == engine.Encoding && p.o.Planner != nil {
 		p.plan = p.planned()
 	}
@@ -85,7 +85,7 @@ func (p *Path) runStaged() error {
 	for _, moved := range p.wanted() {
 		s.Plain += moved.Bytes
 	}
-	s.Took = time.Since(began).Nanoseconds()
+	s.Took = time.Since(p.began).Nanoseconds()
 	if s.Encoding != nil || s.Difference != nil || p.decodes() {
 		s.Way = encoding.Encoded
 	}
@@ -212,7 +212,7 @@ func (p *Path) encode() error {
 
 // reopen prepares the path to move the plain bytes after all.
 func (p *Path) reopen() (err error) {
-	p.plan, p.lineage = encoding.Plan{}, nil
+	p.plan, p.lineage, p.began = encoding.Plan{}, nil, time.Now() // what was in vain is no cost of the plain bytes
 	p.source.close()
 	if p.source, err = p.sourceOf(p.x.From); err != nil {
 		return err

@@ -12,6 +12,7 @@ package path
 
 import (
 	"errors"
+	"time"
 
 	"velocpy/gocore/base/memory"
 	"velocpy/gocore/base/status"
@@ -82,6 +83,7 @@ type Path struct {
 	created tier.Sink     // the object that the sink writes; nil: none
 	plan    encoding.Plan // of a transfer with an encoding stage
 	lineage Lineage       // to which the checkpoint is added; nil: none
+	began   time.Time     // when what the planner is told of began
 	regions []int32       // those that are wanted
 	result  Result
 
