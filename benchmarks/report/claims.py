@@ -80,7 +80,11 @@ CLAIMS = (
         "durable checkpoints, and a scratch disk, by rate",
         ceiling="raw writes with as many per fdatasync; O_DIRECT beside it",
     ),
-    Claim(r"reduced: ", "durable streams of reduced histories, by time", peer="the same streams as they are"),
+    Claim(
+        r"(reduced|encoded): (?!bytes that differ)",
+        "reduced histories: durable streams, and from a device to the host, by time",
+        peer="the same as they are",
+    ),
     Claim(r"opening: .*(s among|s to open)", "opening and listing 10^6 checkpoints, s"),
     Claim(r".*(did not come back|that differ|missing|lacks|faults)", "bytes that differ, what is missing: everybody's"),
     Claim(r"codec: ", "the codec's kernels on a device, GB/s of plain bytes"),
@@ -113,8 +117,11 @@ CLAIMS = (
         "adjoint storage, time of the other by ours",
         peer="pyrevolve: NumPy, bytes, disk",
     ),
-    Claim(r"sweep: .*cache", "sweep: restores that find their checkpoint in memory", ceiling="1: all"),
-    Claim(r"sweep: .*(blocked|bound)", "sweep: blocked s, and the bound's own check", ceiling="the lower bound"),
+    Claim(
+        r"sweep: .*(cache|blocked|bound)",
+        "sweep: restores that find their checkpoint in memory; blocked s, and the bound's own check",
+        ceiling="1: all; the lower bound",
+    ),
     Claim(r"verification: ", "cost of verification, %", peer="the same without"),
 )
 

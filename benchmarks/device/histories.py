@@ -1,0 +1,245 @@
+"""Histories that a device encodes on their way to the host, beside the same histories as they are.
+
+The link bounds them: checkpoints are written back to back, and the device tier holds a third of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import re
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+import velocpy
+from benchmarks.engines.card import HostCard
+from benchmarks.engines.contenders import card_for
+from velocpy.bench.report import Report
+from velocpy.bench.timing import median
+from velocpy.choices import Reduction
+
+from .device import opened
+from .kinds import KINDS, chosen, made, same, zeros
+
+COUNT = 24  # checkpoints of a history
+HELD = 8  # of them, by the device tier
+CHUNKS = 12  # checkpoints of the application's loop
+LONGER = 1.15  # the loop's computation between two checkpoints, by the time of a plain copy of one
+LEAST_GAIN, MOST_LOSS = 1.5, 1.03
+METHODS: tuple[Reduction, ...] = ("raw", "codec", "auto")
+MIB = 1 << 20
+
+
+def run(size: int = 256 * MIB, rounds: int = 5, cells: str | None = None, limit: float = 125) -> Report:
+    """Checkpoints of size bytes, four times a power of two, of the kinds ``cells``; every restored byte is compared.
+
+    The kinds share ``limit`` seconds: after its share a kind begins no further round, but one counts. On host memory,
+    where there is no GPU, nothing is encoded.
+    """
+    try:
+        names = chosen(cells)
+    except ValueError as error:
+        raise click.ClickException(str(error)) from error
+    card = card_for(64 << 10)
+    report = Report("encoded", {"size_mib": size / MIB, "checkpoints": COUNT, "held": HELD, "rounds": rounds})
+    report.settings |= {"kinds": ", ".join(names), "card": card.name} | _software()
+    with contextlib.closing(card):
+        report.measure({f"{name} GB/s": round(rate / 1e9, 2) for name, rate in card.rates(size).items()})
+        differ = 0
+        with _stores(card, size, COUNT) as stores:
+            began = time.monotonic()
+            for number, name in enumerate(names, start=1):
+                arrays = made(name, card, size, COUNT)
+                until = began + limit * number / len(names)
+                differ += _play(report, card, stores, name, arrays, rounds, until)
+                if number == 1:
+                    differ += _beside(report, card, name, arrays, rounds)
+                arrays.clear()
+    report.never("bytes that differ, of all restores", differ)
+    if card.name == HostCard.name:
+        report.bars = [bar for bar in report.bars if not bar.measured]
+    report.notes += [
+        "'calls' is the time in checkpoint(), 'forward' that until the last capture has ended on the device, 'to host' "
+        "that until all checkpoints lie on the host, 'restore' that of the reverse sweep, comparisons included. "
+        "'by raw' are medians of the ratios of a round's times. Rates are of plain bytes: 'to host' GB/s and 'restore' "
+        "GB/s can exceed those of the link. 'encoded' and 'plain' count checkpoints of the last round.",
+        "Each round has new histories: 'auto' begins without knowledge. Checkpoints of a history all differ. "
+        "Both budgets of a device hold the same number of checkpoints, with the memory that encoding needs or without.",
+        "The application's loop takes checkpoints between matrix products; the store flushes at once.",
+    ]
+    return report
+
+
+def _software() -> dict[str, str]:
+    """What the result depends on, beside the machine's facts."""
+    found = {"core": str(velocpy.build_info().get("core", {}).get("revision", "unknown"))[:12]}
+    with contextlib.suppress(OSError):
+        match = re.search(r"\d{3,}(\.\d+)+", Path("/proc/driver/nvidia/version").read_text())
+        found["driver"] = match.group() if match else "unknown"
+    with contextlib.suppress(ImportError):
+        import torch
+
+        found["torch"] = str(torch.__version__)
+    return found
+
+
+@contextlib.contextmanager
+def _stores(card: Any, size: int, count: int, **options: Any) -> Iterator[dict[str, velocpy.Store]]:
+    """A store for plain bytes and one for reduced histories, whose device sets memory aside to encode."""
+    slot = size + MIB
+    device, host = HELD * slot + size // 2, (count + 2) * slot
+    with opened(card, device, host, **options) as plain, opened(card, device, host, **options) as reduced:
+        yield {"raw": plain, "codec": reduced, "auto": reduced}
+
+
+def _turns(names: tuple[Any, ...], number: int) -> tuple[Any, ...]:
+    """Each round begins with another one."""
+    shift = number % len(names)
+    return names[shift:] + names[:shift]
+
+
+def _play(
+    report: Report,
+    card: Any,
+    stores: dict[str, velocpy.Store],
+    name: str,
+    arrays: list[Any],
+    rounds: int,
+    until: float,
+) -> int:
+    """All rounds of one kind. Returns how many bytes differed."""
+    found: dict[str, list[dict[str, Any]]] = {method: [] for method in METHODS}
+    differ = 0
+    for number in range(rounds + 1):
+        if number > 1 and time.monotonic() > until:
+            break
+        for method in _turns(METHODS, number):
+            history = stores[method].history(f"{name} {method} {number}", reduce=method)
+            lap = _lap(card, stores[method], history, arrays)
+            differ += lap["differ"]
+            if number:  # the first round loads kernels
+                found[method].append(lap)
+    total = sum(array.nbytes for array in arrays)
+    share = zeros(arrays[0])
+    for method, laps in found.items():
+        report.rows.append(_row(KINDS[name], method, laps, found["raw"], total) | {"zeros": share})
+    _bars(report, KINDS[name], report.rows[-1], waves=name in ("late", "early"))
+    return differ
+
+
+def _lap(card: Any, store: velocpy.Store, history: velocpy.History, arrays: list[Any]) -> dict[str, Any]:
+    """Writes and restores one history."""
+    card.join()
+    calls, began = 0.0, time.perf_counter()
+    for key, array in enumerate(arrays):
+        called = time.perf_counter()
+        history.checkpoint(key, u=array)
+        calls += time.perf_counter() - called
+    card.join()
+    forward = time.perf_counter() - began
+    history.wait("host")
+    down = time.perf_counter() - began
+    did = store.stats()["histories"][history.name]["reduction"]
+    differ, began = 0, time.perf_counter()
+    order = range(len(arrays) - 1, -1, -1)
+    history.hint(order, last=True)
+    for key in order:
+        with history.restore(key, last=True) as lease:
+            differ += arrays[key].nbytes * (not same(lease["u"], arrays[key]))
+    card.join()
+    restored = time.perf_counter() - began
+    history.wait()
+    history.clear()
+    lap = {"calls": calls, "forward": forward, "to host": down, "restore": restored, "differ": differ}
+    counts = {"encoded": did["encoded"], "plain": did["plain"]} if did else {"encoded": 0, "plain": len(arrays)}
+    went = (did["encoded_to"] + did["plain_bytes"], did["encoded_from"] + did["plain_bytes"]) if did else (0, 0)
+    return lap | counts | {"ratio": went[1] / went[0] if went[0] else 1.0}
+
+
+TIMES = ("calls", "forward", "to host", "restore")
+
+
+def _row(kind: str, method: str, laps: list[dict[str, Any]], raw: list[dict[str, Any]], total: int) -> dict[str, Any]:
+    """The medians of a method, and the times of every round."""
+    row: dict[str, Any] = {"what": kind, "method": method, "rounds counted": len(laps)}
+    row |= {f"{time_of} s": median([lap[time_of] for lap in laps]) for time_of in TIMES}
+    row |= {f"{way} GB/s": total / row[f"{way} s"] / 1e9 for way in ("to host", "restore")}
+    row |= {"ratio": median([lap["ratio"] for lap in laps])}
+    row |= {count: laps[-1][count] for count in ("encoded", "plain")}
+    for each in TIMES:
+        row[f"{each} by raw"] = median([lap[each] / one[each] for lap, one in zip(laps, raw, strict=True)])
+    keys = (*TIMES, "ratio", "encoded", "plain")
+    return row | {f"{key} of rounds": [lap[key] for lap in laps] for key in keys}
+
+
+def _bars(report: Report, kind: str, auto: dict[str, Any], *, waves: bool) -> None:
+    """Wavefields have to gain; no kind may lose."""
+    if waves:
+        gain = 1 / auto["calls by raw"]
+        report.bar(f"{kind}: raw's blocked time by auto's", gain, LEAST_GAIN, at_least=True)
+    for each in ("forward", "to host", "restore"):
+        report.bar(f"{kind}: time of auto by raw's, {each}", auto[f"{each} by raw"], MOST_LOSS, at_least=False)
+
+
+def _beside(report: Report, card: Any, name: str, arrays: list[Any], rounds: int) -> int:
+    """How much longer the application's loop takes beside flushes. Returns how many bytes differed."""
+    size = arrays[0].nbytes
+    steps = _steps(card, report.settings["down GB/s"] * 1e9, size)
+    times: dict[str, list[float]] = {"alone": [], "raw": [], "codec": []}
+    differ = 0
+    with _stores(card, size, CHUNKS, tuning=velocpy.Tuning(flush="eager")) as stores:
+        for number in range(rounds + 1):
+            for method in _turns(tuple(times), number):
+                if method == "alone":
+                    took = card.seconds(partial(_train, card, steps, lambda _: None))
+                else:
+                    reduce: Reduction = "raw" if method == "raw" else "codec"
+                    history = stores[method].history(f"beside {method} {number}", reduce=reduce)
+                    took = card.seconds(partial(_train, card, steps, partial(_write, history, arrays)))
+                    differ += _restored(history, arrays)
+                if number:
+                    times[method].append(took)
+    for method, each in times.items():
+        by_alone = median([took / alone for took, alone in zip(each, times["alone"], strict=True)])
+        row = {"what": f"application's loop, {KINDS[name]}", "method": method, "rounds counted": len(each)}
+        row |= {"device s": median(each), "by alone": by_alone, "device seconds of rounds": each}
+        report.rows.append(row | {"matrix products per checkpoint": steps})
+    slower = median([ours / raw for ours, raw in zip(times["codec"], times["raw"], strict=True)])
+    report.bar("application beside flushes that encode, by beside raw ones", slower, MOST_LOSS, at_least=False)
+    return differ
+
+
+def _steps(card: Any, rate: float, size: int) -> int:
+    """Matrix products that take a little longer than a plain copy of a checkpoint to the host."""
+    if card.name == HostCard.name:
+        return 1
+    card.seconds(lambda: card.train(2))  # makes the matrices
+    each: float = card.seconds(lambda: card.train(8)) / 8
+    return math.ceil(LONGER * size / rate / each)
+
+
+def _train(card: Any, steps: int, write: Callable[[int], object]) -> None:
+    for key in range(CHUNKS):
+        card.train(steps)
+        write(key)
+
+
+def _write(history: velocpy.History, arrays: list[Any], key: int) -> None:
+    history.checkpoint(key, u=arrays[key])
+
+
+def _restored(history: velocpy.History, arrays: list[Any]) -> int:
+    """Restores the loop's checkpoints as last. Returns how many bytes differed."""
+    history.wait("host")
+    differ = 0
+    for key in reversed(range(CHUNKS)):
+        with history.restore(key, last=True) as lease:
+            differ += arrays[key].nbytes * (not same(lease["u"], arrays[key]))
+    history.wait()
+    history.clear()
+    return differ
