@@ -89,6 +89,7 @@ func (p *Path) encodeOnDevice(s *deviceSlot) error {
 		return err
 	}
 	x.Begun(p.c.Now())
+	p.began = time.Now()
 	if err := t.QueueChecksums(s.lane); err != nil {
 		return err
 	}
@@ -104,12 +105,11 @@ func (p *Path) encodeOnDevice(s *deviceSlot) error {
 	return nil
 }
 
-// loadKernels waits until the device has the codec's kernels, which takes long the first time. That is no cost of the transfer.
+// loadKernels waits until the device has the codec's kernels, which takes long the first time. The planner is not told of that time.
 func (p *Path) loadKernels(s *deviceSlot) error {
 	nothing, err := s.lane.Encode(nil, 0)
 	if err == nil {
 		_ = nothing.Take()
-		p.began = time.Now()
 	}
 	if errors.Is(err, device.ErrCodec) {
 		return regions.ErrLarge // the plain bytes move

@@ -2,6 +2,7 @@ package path
 
 import (
 	"errors"
+	"time"
 
 	"velocpy/gocore/device"
 	"velocpy/gocore/model"
@@ -58,6 +59,7 @@ func (s *deviceSlot) flush(at int64, to []byte) error {
 		return err
 	}
 	x.Begun(s.p.c.Now())
+	s.p.began = time.Now()
 	if err := t.QueueChecksums(s.lane); err != nil { // in the flush's own lane: a separate one would make the link switch over and back
 		return err
 	}
