@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 import xxhash
+
+pytest.importorskip("zstandard")
 from second_object import Lineage, Object
 
 KEPT = Path(__file__).parents[2] / "gocore/reduction/object/testdata"
