@@ -18,7 +18,7 @@ import (
 // counters is the history of a large array of counters of which a few grow from each checkpoint to the next, as graphlet counts do.
 func counters(steps int) [][]dedup.Region {
 	random := rand.New(rand.NewPCG(3, 4))
-	p := make([]byte, 1<<20)
+	p := make([]byte, 1<<18)
 	for i := 0; i < len(p); i += 4 {
 		if random.IntN(3) > 0 {
 			binary.LittleEndian.PutUint32(p[i:], uint32(random.ExpFloat64()*40))
@@ -27,7 +27,7 @@ func counters(steps int) [][]dedup.Region {
 	var history [][]dedup.Region
 	for range steps {
 		history = append(history, []dedup.Region{{Name: "counts", Bytes: bytes.Clone(p)}})
-		for range 2000 {
+		for range 500 {
 			at := random.IntN(len(p)/4) * 4
 			binary.LittleEndian.PutUint32(p[at:], binary.LittleEndian.Uint32(p[at:])+1)
 		}
@@ -63,7 +63,7 @@ func TestPackAgain(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{7})
 	var bodies, first [][]byte
 	for i := range 20 {
-		p := make([]byte, 100<<(i%14))
+		p := make([]byte, 100<<(i%12))
 		_, _ = random.Read(p)
 		for j := range p {
 			p[j] &= 3
