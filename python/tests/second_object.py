@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import xxhash
-import zstandard
 from second_decoder import decode
 
 PART = 262144
@@ -20,6 +19,10 @@ FULL, BASIC, LIST, TREE, RUNS = range(1, 6)
 def check(right: bool, what: str) -> None:
     if not right:
         raise ValueError(what)
+
+
+def text(name: bytes) -> str:
+    return name.decode("utf-8", "surrogatepass")
 
 
 class Place(NamedTuple):
@@ -68,6 +71,8 @@ class Numbers:
 
 def unpacked(body: bytes, plain: int, form: int) -> bytes:
     """The plain bytes of a compressed body."""
+    import zstandard  # most stores are read without it
+
     check(len(body) < plain <= len(body) << 15, "a length that no frame has")
     try:
         body = zstandard.ZstdDecompressor().decompress(body, max_output_size=plain)
@@ -178,7 +183,7 @@ def opened_map(own: Object) -> list[Region]:
     nexts = [0] * len(checkpoints)
     regions: list[Region] = []
     for _ in range(own.regions):
-        name = numbers.take(numbers.varint()).decode()
+        name = text(numbers.take(numbers.varint()))
         region = Region(name, numbers.varint(), chunk)
         lasts: dict[int, tuple[int, int]] = {}
         while len(region.places) < region.chunks:
@@ -237,7 +242,7 @@ def opened_difference(objects: dict[int, Object], own: Object) -> list[Region]:
     numbers = Numbers(data)
     numbers.take(80)
     rows = [struct.unpack("<QQQ", numbers.take(24)) for _ in range(count)]
-    regions = [Region(numbers.take(row[2]).decode(), row[0], 1 << log) for row in rows]
+    regions = [Region(text(numbers.take(row[2])), row[0], 1 << log) for row in rows]
     numbers.take(-names_length % 8)
     listed = [own.number, *struct.unpack(f"<{references}I", numbers.take(4 * references))]
     numbers.take(-4 * references % 8)

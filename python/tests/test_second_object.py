@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 import xxhash
+from second_object import Lineage, Object
 
 pytest.importorskip("zstandard")
-from second_object import Lineage, Object
 
 KEPT = Path(__file__).parents[2] / "gocore/reduction/object/testdata"
 
