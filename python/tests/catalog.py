@@ -99,8 +99,9 @@ def read(store_dir: Path, store: bytes) -> tuple[list[bytes], int, bool]:
 
 HISTORY, LAYOUT, PUT, DROP, CLEAR, RETENTION, SERIAL, COMMITS = range(1, 9)
 LEAF, BLOCK = 262144, 4096
-RAW, ENCODED = 0, 1
+RAW, ENCODED, DIFFERENCE = 0, 1, 2
 MOST_PLAIN = 1 << 30  # bytes of a container before the encoding
+MOST_CONTAINERS, MOST_METADATA, MOST_SOURCES = 1 << 60, 1 << 31, 1024  # of an object: bytes of its parts, and number
 
 Key = int | bytes
 
@@ -155,6 +156,19 @@ class Layout:
 
 
 @dataclass
+class Source:
+    """An object of a lineage: the own one of a difference, or one that it needs."""
+
+    number: int
+    containers: int
+    metadata: int
+    extents: list[tuple[int, ...]]
+
+    def blocks(self) -> int:
+        return -(-(self.containers + self.metadata) // BLOCK) * BLOCK
+
+
+@dataclass
 class Row:
     serial: int
     layout: Layout
@@ -168,6 +182,10 @@ class Row:
     #: Of an encoded row: plain bytes of a container, and the length of each.
     part: int = 0
     containers: tuple[int, ...] = ()
+    #: Of a difference: its lineage, its own object and those that it needs.
+    lineage: int = 0
+    own: Source | None = None
+    sources: list[Source] = field(default_factory=list)
 
     def parts(self) -> list[tuple[int, int]]:
         """Where in the slot the plain bytes of each container of an encoded row belong: offset and length."""
@@ -179,6 +197,8 @@ class Row:
 
     def blocks(self) -> int:
         """The bytes of its extents."""
+        if self.own is not None:
+            return self.own.blocks()
         stored = self.layout.slot if self.content == RAW else sum(self.containers)
         return max(-(-stored // BLOCK), 1) * BLOCK
 
@@ -238,7 +258,7 @@ class Catalog:
         history, number, serial, content, flags = body.numbers("IIQBB")
         key, rows, layout = body.key(), self.rows[self.names[history]], self.layouts[number]
         row = Row(serial, layout, content)
-        if content > ENCODED:
+        if content > DIFFERENCE:
             body.rest()
         elif flags > 7:
             raise ValueError("of a later version")
@@ -253,6 +273,8 @@ class Catalog:
             row.leaves = body.numbers(f"{layout.leaves()}Q") if flags & 2 else None
             if content == ENCODED:
                 self.encoding(body, row)
+            if content == DIFFERENCE:
+                self.difference(body, row)
             if sum(size for _, _, size in row.extents) != row.blocks():
                 raise ValueError("the extents do not hold the slot")
             row.meta = body.take(body.numbers("I")[0])
@@ -270,6 +292,30 @@ class Catalog:
             most = -(-(64 + 11 * -(-plain // 16384)) // 16) * 16 + -(-plain // 16) * 16
             if length % 16 or not 0 < length <= most:
                 raise ValueError("a container of a length that cannot be")
+
+    def difference(self, body: Fields, row: Row) -> None:
+        row.lineage, number = body.numbers("QI")
+        row.own = self.object(body, number, row.extents)
+        (count,) = body.numbers("I")
+        if count > MOST_SOURCES:
+            raise ValueError("too many sources")
+        for _ in range(count):
+            (number,) = body.numbers("I")
+            source = self.object(body, number, [])
+            (extents,) = body.numbers("I")
+            source.extents = [body.numbers("QQQ") for _ in range(extents)]
+            if sum(size for _, _, size in source.extents) != source.blocks():
+                raise ValueError("the extents do not hold the source")
+            row.sources.append(source)
+        numbers = [source.number for source in [*row.sources, row.own]]
+        if numbers != sorted(set(numbers)):
+            raise ValueError("sources that do not ascend, or are later than the checkpoint")
+
+    def object(self, body: Fields, number: int, extents: list[tuple[int, ...]]) -> Source:
+        containers, metadata = body.numbers("QQ")
+        if containers % 16 or containers > MOST_CONTAINERS or not 0 < metadata <= MOST_METADATA:
+            raise ValueError("an object that cannot be")
+        return Source(number, containers, metadata, extents)
 
     def ending(self, body: Fields) -> tuple[dict[Key, Row], int]:
         (history,) = body.numbers("I")

@@ -21,6 +21,10 @@ def check(right: bool, what: str) -> None:
         raise ValueError(what)
 
 
+def text(name: bytes) -> str:
+    return name.decode("utf-8", "surrogatepass")
+
+
 class Place(NamedTuple):
     """Where the bytes of a chunk begin."""
 
@@ -61,12 +65,54 @@ class Numbers:
                 return value
             check(shift < 70, "a varint is too long")
 
-    def signed(self) -> int:
-        value = self.varint()
-        return -(value + 1) // 2 if value % 2 else value // 2
-
     def end(self) -> None:
         check(self.at == len(self.data), "superfluous bytes")
+
+
+def unpacked(body: bytes, plain: int, form: int) -> bytes:
+    """The plain bytes of a compressed body."""
+    import zstandard  # most stores are read without it
+
+    check(len(body) < plain <= len(body) << 15, "a length that no frame has")
+    try:
+        body = zstandard.ZstdDecompressor().decompress(body, max_output_size=plain)
+    except zstandard.ZstdError as error:
+        raise ValueError("a damaged frame") from error
+    check(len(body) == plain, "a frame of another length")
+    return rows_of(body) if form == 1 else body
+
+
+def rows_of(data: bytes) -> bytes:
+    """A difference whose entries were in columns."""
+    firsts, shifts = struct.unpack_from("<QQ", data, 32)
+    check(88 + 8 * firsts + 16 * shifts <= len(data), "entries are missing")
+    begin = len(data) - 8 - 16 * shifts - 8 * firsts
+    numbers = Numbers(data)
+    parts = [numbers.take(begin), *map(packed, entries(numbers, firsts))]
+    parts += [
+        packed(entry) + packed(source)
+        for entry, source in zip(entries(numbers, shifts), words(numbers, shifts), strict=True)
+    ]
+    return b"".join([*parts, numbers.take(8)])
+
+
+def packed(word: int) -> bytes:
+    return struct.pack("<Q", word)
+
+
+def words(numbers: Numbers, count: int) -> list[int]:
+    """Integers whose bytes are in eight columns."""
+    data = numbers.take(8 * count)
+    return [int.from_bytes(data[i::count], "little") for i in range(count)]
+
+
+def entries(numbers: Numbers, count: int) -> list[int]:
+    """Entries in columns, whose positions are differences."""
+    found, before = [], 0
+    for word in words(numbers, count):
+        before = word + (before & -1 << 24) & (1 << 64) - 1
+        found.append(before)
+    return found
 
 
 class Object:
@@ -75,15 +121,16 @@ class Object:
     def __init__(self, data: bytes, containers: int) -> None:
         meta = data[containers:]
         check(len(meta) >= 64, "no metadata")
-        fields = struct.unpack_from("<8sIIQB3sIQQQQ", meta)
-        magic, version, self.number, self.lineage, self.form, zero, self.regions, table, body, body_sum, own_sum = (
-            fields
-        )
+        fields = struct.unpack_from("<8sIIQB3sIQIIQQ", meta)
+        magic, version, self.number, self.lineage, self.form, zero, self.regions, table, *rest = fields
+        body, plain, body_sum, own_sum = rest
         check((magic, version, zero) == (b"VELOCOBJ", 1, b"\0\0\0"), "no object of this version")
         check(64 + table + body == len(meta), "the parts of the metadata have another length")
         check(xxhash.xxh3_64_intdigest(meta[:56] + meta[64 : 64 + table]) == own_sum, "a damaged header or table")
         self.body = meta[64 + table :]
         check(xxhash.xxh3_64_intdigest(self.body) == body_sum, "a damaged body")
+        if plain != body:
+            self.body = unpacked(self.body, plain, self.form)
         numbers = Numbers(meta[64 : 64 + table])
         sizes = [numbers.varint() for _ in range(self.regions)]
         at, self.firsts = 0, b""
@@ -132,21 +179,36 @@ def opened_map(own: Object) -> list[Region]:
     for _ in range(numbers.varint()):
         before += numbers.varint()
         checkpoints.append(before)
+    offsets = opened_offsets(numbers)
     nexts = [0] * len(checkpoints)
     regions: list[Region] = []
     for _ in range(own.regions):
-        name = numbers.take(numbers.varint()).decode()
+        name = text(numbers.take(numbers.varint()))
         region = Region(name, numbers.varint(), chunk)
         lasts: dict[int, tuple[int, int]] = {}
         while len(region.places) < region.chunks:
-            run(numbers, region, checkpoints, nexts, lasts)
+            run(numbers, offsets, region, checkpoints, nexts, lasts)
         regions.append(region)
     numbers.end()
+    check(not offsets, "superfluous offsets")
     return regions
 
 
+def opened_offsets(numbers: Numbers) -> list[int]:
+    """The offsets that runs take from a list, the last one first."""
+    count, width = numbers.varint(), numbers.take(1)[0]
+    check(width <= 6 and count <= len(numbers.data), "no list of offsets")
+    data = numbers.take(count * width)
+    return [int.from_bytes(data[i::count], "little") for i in reversed(range(count))]
+
+
 def run(
-    numbers: Numbers, region: Region, checkpoints: list[int], nexts: list[int], lasts: dict[int, tuple[int, int]]
+    numbers: Numbers,
+    offsets: list[int],
+    region: Region,
+    checkpoints: list[int],
+    nexts: list[int],
+    lasts: dict[int, tuple[int, int]],
 ) -> None:
     count, how = divmod(numbers.varint(), 4)
     which = numbers.varint()
@@ -157,7 +219,8 @@ def run(
         last_begin, last_offset = lasts[which]
         offset = last_offset + begin - last_begin
     else:
-        offset = nexts[which] + numbers.signed()
+        check(bool(offsets), "an offset is missing")
+        offset = offsets.pop()
     check(0 < count <= region.chunks - len(region.places), "a run of no chunks, or of too many")
     step = 0 if how == 3 else region.chunk
     region.places += [Place(checkpoints[which], offset + i * step) for i in range(count)]
@@ -179,7 +242,7 @@ def opened_difference(objects: dict[int, Object], own: Object) -> list[Region]:
     numbers = Numbers(data)
     numbers.take(80)
     rows = [struct.unpack("<QQQ", numbers.take(24)) for _ in range(count)]
-    regions = [Region(numbers.take(row[2]).decode(), row[0], 1 << log) for row in rows]
+    regions = [Region(text(numbers.take(row[2])), row[0], 1 << log) for row in rows]
     numbers.take(-names_length % 8)
     listed = [own.number, *struct.unpack(f"<{references}I", numbers.take(4 * references))]
     numbers.take(-4 * references % 8)

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 import xxhash
-from catalog import BLOCK, ENCODED, LEAF, Catalog, Fields, Key, Row, catalog, read
+from catalog import BLOCK, DIFFERENCE, ENCODED, LEAF, Catalog, Fields, Key, Row, Source, catalog, read
 from second_decoder import decode
+from second_object import Lineage, Object
 
 MAGIC = b"VELOCPY\0"
 HEAD = 4096
@@ -70,7 +71,10 @@ class Region:
 def checkpoint(path: Path, row: Row) -> tuple[list[Region], Any]:
     """The regions of a row, and its meta, with that the values of a tree; every checksum is compared."""
     found = identity(path)
-    slot = b"".join(_extent(path, found, *extent) for extent in row.extents)
+    if row.content == DIFFERENCE:
+        slot = _restored(path, found, row)
+    else:
+        slot = b"".join(_extent(path, found, *extent) for extent in row.extents)
     if row.content == ENCODED:
         slot = _decoded(row, slot)
     regions, _ = _described(row.layout.text, slot)
@@ -100,6 +104,37 @@ def _decoded(row: Row, stored: bytes) -> bytes:
         slot[offset : offset + size] = decode(stored[at : at + length], size)
         at += length
     return bytes(slot)
+
+
+def _restored(path: Path, found: Identity, row: Row) -> bytes:
+    """The slot of a difference, from its own object and its sources, with zeros between the regions."""
+    assert row.own is not None
+    objects = {source.number: _object(path, found, row, source) for source in [*row.sources, row.own]}
+    regions = Lineage(objects).restore(row.own.number, [source.number for source in row.sources])
+    described, _ = _described(row.layout.text, bytes(row.layout.slot))
+    names = [region.name for region, _, _ in described]
+    if any(isinstance(name, int) or len(_bytes_of(name)) > 65535 for name in names):
+        names = [f"#{number}" for number in range(len(names))]
+    if list(regions) != names:
+        raise ValueError("the object has other regions")
+    slot = bytearray(row.layout.slot)
+    for (offset, size), data in zip(row.layout.regions, regions.values(), strict=True):
+        if len(data) != size:
+            raise ValueError("the object has a region of another length")
+        slot[offset : offset + size] = data
+    return bytes(slot)
+
+
+def _bytes_of(name: str) -> bytes:
+    return name.encode("utf-8", "surrogatepass")
+
+
+def _object(path: Path, found: Identity, row: Row, source: Source) -> Object:
+    data = b"".join(_extent(path, found, *extent) for extent in source.extents)
+    opened = Object(data[: source.containers + source.metadata], source.containers)
+    if (opened.lineage, opened.number) != (row.lineage, source.number):
+        raise ValueError("an object of another checkpoint")
+    return opened
 
 
 def _extent(path: Path, found: Identity, number: int, offset: int, size: int) -> bytes:

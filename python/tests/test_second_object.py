@@ -7,6 +7,8 @@ import pytest
 import xxhash
 from second_object import Lineage, Object
 
+pytest.importorskip("zstandard")
+
 KEPT = Path(__file__).parents[2] / "gocore/reduction/object/testdata"
 
 
@@ -28,12 +30,15 @@ def sums(restored):
     return {name: (len(data), xxhash.xxh3_64_intdigest(data)) for name, data in restored.items()}
 
 
-@pytest.mark.parametrize("method", ["full", "basic", "list", "tree", "runs"])
-def test_kept_objects(method):
-    objects, sources, regions = golden(f"{method}.txt")
+METHODS = ["basic", "list", "tree", "runs"]
+
+
+@pytest.mark.parametrize("name", ["full", *METHODS, *(f"{method}-differences" for method in METHODS)])
+def test_kept_objects(name):
+    objects, sources, regions = golden(f"{name}.txt")
     lineage = Lineage({number: Object(*parts) for number, parts in objects.items()})
     assert len(objects) == 7
-    assert (method == "full") == (not any(sources.values()))
+    assert (name == "full") == (not any(sources.values()))
     for number, wanted in regions.items():
         restored = lineage.restore(number, sources[number])
         assert sums(restored) == wanted

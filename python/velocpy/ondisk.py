@@ -134,8 +134,9 @@ class Entry:
     checksums: bool
     #: False: a later version of velocpy has stored it in a way that this one does not know.
     readable: bool
-    #: "raw": as it was captured; by `Store.history` with ``reduce`` "encoded", or de-duplicated to a "difference";
-    #: "unknown" to this version.
+    #: How its bytes lie in the data files, which `Store.history` with ``reduce`` decided when it was written: "raw", as
+    #: they were captured; "encoded" without loss; "difference", de-duplicated: its own object has the bytes that are
+    #: new, and its ``sources`` the others. "unknown": as ``readable`` says. One history may have all of these forms.
     form: str
     #: Bytes that it takes in the data files by itself, in whole blocks; 0 where it is not readable.
     stored_nbytes: int

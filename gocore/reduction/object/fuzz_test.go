@@ -13,23 +13,62 @@ import (
 	"velocpy/gocore/reduction/regions"
 )
 
-// sign makes the checksums of metadata right, so that mutations reach the rules behind them.
-func sign(p []byte) {
-	if len(p) < headerBytes {
-		return
+// split returns the parts of metadata; false if the header is not right enough for that.
+func split(p []byte) (h *head, begin int64, ok bool) {
+	h, err := parseHeader(p, int64(len(p)))
+	if err != nil {
+		return nil, 0, false
 	}
+	return h, headerBytes + h.table, true
+}
+
+// withBody returns the metadata with another body, of so many plain bytes, and makes its checksums right.
+func withBody(p, body []byte, plain int64) []byte {
 	le := binary.LittleEndian
-	table := le.Uint64(p[atTable:])
-	if table > uint64(len(p)-headerBytes) {
-		return
-	}
-	body := p[headerBytes+table:]
-	const sum = 8 // bytes, behind the metadata of a difference
-	if p[atForm] == byte(formDifference) && len(body) > sum {
-		le.PutUint64(body[len(body)-sum:], xxh3.Hash(body[:len(body)-sum]))
-	}
+	begin := headerBytes + le.Uint64(p[atTable:])
+	p = append(slices.Clone(p[:begin]), body...)
+	le.PutUint32(p[atBody:], uint32(len(body)))
+	le.PutUint32(p[atPlain:], uint32(plain))
 	le.PutUint64(p[atBodySum:], xxh3.Hash(body))
-	le.PutUint64(p[atSum:], headSum(p[:headerBytes+table]))
+	le.PutUint64(p[atSum:], headSum(p[:begin]))
+	return p
+}
+
+// unpacked returns metadata with the body as it was before it was compressed.
+func unpacked(p []byte) []byte {
+	h, begin, ok := split(p)
+	if !ok {
+		return p
+	}
+	body, err := h.unpack(p[begin:])
+	if err != nil {
+		return p
+	}
+	return withBody(p, body, int64(len(body)))
+}
+
+// sign makes the checksums of metadata right, so that mutations reach the rules behind them. It compresses the body if it was compressed.
+func sign(p []byte) []byte {
+	h, begin, ok := split(p)
+	if !ok {
+		return p
+	}
+	body, err := h.unpack(p[begin:])
+	if err != nil {
+		return withBody(p, p[begin:], h.plain)
+	}
+	body = slices.Clone(body)
+	const sum = 8 // bytes, behind the metadata of a difference
+	if h.form == formDifference && len(body) > sum {
+		binary.LittleEndian.PutUint64(body[len(body)-sum:], xxh3.Hash(body[:len(body)-sum]))
+	}
+	plain := int64(len(body))
+	if h.plain > h.body {
+		if packed, err := pack(h.form, body); err == nil {
+			body = packed
+		}
+	}
+	return withBody(p, body, plain)
 }
 
 // tryOpen opens a checkpoint whose metadata, and those of a source, may be anything. What is accepted can be decoded, or fails with a Damage; nothing
@@ -100,8 +139,10 @@ func FuzzOpen(f *testing.F) {
 		for number, d := range s.differences {
 			own := s.objects[number][d.Data:]
 			f.Add(byte(i), byte(number), own, []byte{}, byte(200))
+			f.Add(byte(i), byte(number), unpacked(own), []byte{}, byte(200))
 			for which, source := range d.Sources {
 				f.Add(byte(i), byte(number), own, s.objects[source.Number][source.Data:], byte(which))
+				f.Add(byte(i), byte(number), unpacked(own), unpacked(s.objects[source.Number][source.Data:]), byte(which))
 			}
 		}
 	}
@@ -110,9 +151,7 @@ func FuzzOpen(f *testing.F) {
 		n := 1 + uint32(number)%uint32(len(s.plain))
 		own, source = slices.Clone(own), slices.Clone(source)
 		tryOpen(t, s, n, own, source, int(damaged))
-		sign(own)
-		sign(source)
-		tryOpen(t, s, n, own, source, int(damaged))
+		tryOpen(t, s, n, sign(own), sign(source), int(damaged))
 	})
 }
 
@@ -124,7 +163,11 @@ func FuzzMap(f *testing.F) {
 		for number, d := range s.differences {
 			meta := s.objects[number][d.Data:]
 			if h, err := parseHeader(meta, d.Meta); err == nil && h.form == formMap {
-				f.Add(meta[headerBytes+h.table:], number, len(s.plain[number]))
+				body, err := h.unpack(meta[headerBytes+h.table:])
+				if err != nil {
+					f.Fatal(err)
+				}
+				f.Add(body, number, len(s.plain[number]))
 			}
 		}
 	}
@@ -142,6 +185,36 @@ func FuzzMap(f *testing.F) {
 		again, err := parseMap(appendMap(nil, m, 1<<p[0]), number, regions&0xff)
 		if err != nil || string(again.Append(nil)) != string(m.Append(nil)) {
 			t.Fatalf("written and read it is %+v, not %+v: %v", again, m, err)
+		}
+	})
+}
+
+// Whatever the bytes of a body and the length that is claimed: unpack gives that many bytes or an error, and allocates no more than a small multiple of them
+// beside the decoder.
+func FuzzUnpack(f *testing.F) {
+	for _, form := range []form{formDifference, formMap} {
+		for _, method := range methods {
+			s := smallTier(f, method)
+			defer s.close()
+			for number, d := range s.differences {
+				meta := s.objects[number][d.Data:]
+				if h, begin, ok := split(meta); ok && h.plain > h.body {
+					f.Add(byte(form), uint32(h.plain), meta[begin:])
+				}
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, which byte, plain uint32, body []byte) {
+		h := &head{form: form(which), body: int64(len(body)), plain: int64(plain % (1 << 24))}
+		if h.plain < h.body {
+			return
+		}
+		got, err := h.unpack(body)
+		switch {
+		case err == nil && int64(len(got)) != h.plain:
+			t.Fatalf("%d bytes, not %d", len(got), h.plain)
+		case err != nil && !errors.Is(err, ErrFormat) && !errors.Is(err, difference.ErrFormat):
+			t.Fatalf("an error without a kind: %v", err)
 		}
 	})
 }

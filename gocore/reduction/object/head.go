@@ -23,7 +23,8 @@ const (
 	atForm    = 24 // 1 byte, and 3 that are zero
 	atRegions = 28
 	atTable   = 32 // length of the table
-	atBody    = 40 // length of the body
+	atBody    = 40 // length of the body, and of its plain bytes: 4 bytes each
+	atPlain   = 44
 	atBodySum = 48
 	atSum     = 56 // of the header before it, and of the table
 )
@@ -44,6 +45,7 @@ type head struct {
 	firsts      []model.Span // first occurrences of each region, behind one another
 	encoding    model.Encoding
 	table, body int64 // lengths
+	plain       int64 // length of the body before it was compressed; that of the body if it was not
 	bodySum     uint64
 }
 
@@ -55,7 +57,7 @@ func (h *head) stored() int64 {
 	return h.firsts[len(h.firsts)-1].End()
 }
 
-// metadata returns the metadata of an object.
+// metadata returns the metadata of an object, with a body as pack returns it.
 func (h *head) metadata(body []byte) []byte {
 	p := make([]byte, headerBytes, headerBytes+2*len(h.firsts)+3*len(h.encoding.Lengths)+len(body))
 	for _, s := range h.firsts {
@@ -72,7 +74,8 @@ func (h *head) metadata(body []byte) []byte {
 	p[atForm] = byte(h.form)
 	le.PutUint32(p[atRegions:], uint32(len(h.firsts)))
 	le.PutUint64(p[atTable:], uint64(len(p)-headerBytes))
-	le.PutUint64(p[atBody:], uint64(len(body)))
+	le.PutUint32(p[atBody:], uint32(len(body)))
+	le.PutUint32(p[atPlain:], uint32(h.plain))
 	le.PutUint64(p[atBodySum:], xxh3.Hash(body))
 	le.PutUint64(p[atSum:], headSum(p))
 	return append(p, body...)
@@ -94,10 +97,14 @@ func parseHeader(p []byte, meta int64) (*head, error) {
 	}
 	h := &head{
 		number: le.Uint32(p[atNumber:]), lineage: le.Uint64(p[atLineage:]), form: form(p[atForm]),
-		table: int64(le.Uint64(p[atTable:])), body: int64(le.Uint64(p[atBody:])), bodySum: le.Uint64(p[atBodySum:]),
+		table: int64(le.Uint64(p[atTable:])), body: int64(le.Uint32(p[atBody:])), plain: int64(le.Uint32(p[atPlain:])),
+		bodySum: le.Uint64(p[atBodySum:]),
 	}
-	if h.table < 0 || h.table > meta || h.body < 0 || h.body > meta || headerBytes+h.table+h.body != meta {
+	if h.table < 0 || h.table > meta || h.body > meta || headerBytes+h.table+h.body != meta {
 		return nil, fmt.Errorf("%w: the parts of the metadata do not have its length of %s", ErrFormat, quantity.Exact(meta))
+	}
+	if h.plain < h.body || h.plain > model.MostMeta || h.plain > h.body*mostRatio {
+		return nil, fmt.Errorf("%w: a body of %s, compressed from %s", ErrFormat, quantity.Exact(h.body), quantity.Exact(h.plain))
 	}
 	if h.form != formDifference && h.form != formMap || p[25] != 0 || p[26] != 0 || p[27] != 0 {
 		return nil, fmt.Errorf("%w: unknown form %d", ErrFormat, h.form)

@@ -22,7 +22,11 @@ func (s *tier) chain(number uint32) (bases int) {
 		if h.form == formMap {
 			return bases
 		}
-		parsed, _, err := difference.ParseMetadata(meta[headerBytes+h.table:])
+		body, err := h.unpack(meta[headerBytes+h.table:])
+		if err != nil {
+			s.t.Fatalf("%v", err)
+		}
+		parsed, _, err := difference.ParseMetadata(body)
 		if err != nil {
 			s.t.Fatalf("%v", err)
 		}

@@ -15,7 +15,7 @@ type place uint64
 const (
 	placeNext    place = 0 // behind the run before it of the same checkpoint
 	placeAligned place = 1 // as far from the run before it, of the same checkpoint and region, as in the region
-	placeOther   place = 2 // the difference from placeNext follows
+	placeOther   place = 2 // the next one of the list of offsets
 	placeRepeat  place = 3 // as placeOther, and the source is one chunk that repeats
 
 	placeBits = 2
@@ -61,20 +61,21 @@ func appendMap(to []byte, m *difference.Map, chunk int) []byte {
 		before = uint64(c)
 	}
 	w := mapWriter{chunk: uint64(chunk), number: m.Checkpoint, references: references, cursors: cursors(len(references) + 1)}
+	var rows []byte
 	for i := range m.Regions {
 		l := &m.Regions[i]
-		to = binary.AppendUvarint(to, uint64(len(l.Name)))
-		to = append(to, l.Name...)
-		to = binary.AppendUvarint(to, l.Size)
+		rows = binary.AppendUvarint(rows, uint64(len(l.Name)))
+		rows = append(rows, l.Name...)
+		rows = binary.AppendUvarint(rows, l.Size)
 		for j, r := range l.Runs {
 			end := l.Size
 			if j+1 < len(l.Runs) {
 				end = l.Runs[j+1].At
 			}
-			to = w.run(to, i, r, end-r.At)
+			rows = w.run(rows, i, r, end-r.At)
 		}
 	}
-	return to
+	return append(appendOffsets(to, w.offsets), rows...)
 }
 
 type mapWriter struct {
@@ -82,6 +83,7 @@ type mapWriter struct {
 	number     uint32
 	references []uint32
 	cursors    []cursor
+	offsets    []uint64 // of runs whose place does not give it
 }
 
 func (w *mapWriter) run(to []byte, region int, r difference.Run, bytes uint64) []byte {
@@ -104,7 +106,7 @@ func (w *mapWriter) run(to []byte, region int, r difference.Run, bytes uint64) [
 	to = binary.AppendUvarint(to, (bytes+w.chunk-1)/w.chunk<<placeBits|uint64(how))
 	to = binary.AppendUvarint(to, uint64(index))
 	if how >= placeOther {
-		to = binary.AppendVarint(to, int64(r.Offset)-int64(c.next))
+		w.offsets = append(w.offsets, r.Offset)
 	}
 	c.move(region, r, bytes)
 	return to
@@ -119,6 +121,10 @@ func parseMap(p []byte, number uint32, regions int) (*difference.Map, error) {
 	if err := r.references(); err != nil {
 		return nil, err
 	}
+	var ok bool
+	if r.offsets, ok = parseOffsets(&r.in); !ok {
+		return nil, fmt.Errorf("%w: offsets of the map", ErrFormat)
+	}
 	if regions > len(r.in.rest) {
 		return nil, fmt.Errorf("%w: %d regions in the map", ErrFormat, regions)
 	}
@@ -128,8 +134,8 @@ func parseMap(p []byte, number uint32, regions int) (*difference.Map, error) {
 			return nil, fmt.Errorf("%w: region %d of the map", ErrFormat, i)
 		}
 	}
-	if len(r.in.rest) > 0 {
-		return nil, fmt.Errorf("%w: superfluous bytes in the map", ErrFormat)
+	if len(r.in.rest) > 0 || r.offsets.n > r.offsets.used {
+		return nil, fmt.Errorf("%w: superfluous bytes or offsets in the map", ErrFormat)
 	}
 	m, err := difference.NewMap(number, located)
 	if err != nil {
@@ -143,6 +149,7 @@ type mapReader struct {
 	chunk       uint64
 	checkpoints []uint32 // by index; the first is the map's own
 	cursors     []cursor
+	offsets     offsets
 }
 
 func (r *mapReader) references() error {
@@ -204,12 +211,7 @@ func (r *mapReader) run(region int, at, most uint64) (run difference.Run, bytes 
 	case placeAligned:
 		run.Offset, ok = c.aligned(region, at)
 	case placeOther, placeRepeat:
-		delta, length := binary.Varint(r.in.rest)
-		ok = length > 0
-		if ok {
-			run.Offset += uint64(delta)
-			r.in.rest = r.in.rest[length:]
-		}
+		run.Offset, ok = r.offsets.next()
 		if how == placeRepeat {
 			run.Period = uint32(r.chunk)
 		}

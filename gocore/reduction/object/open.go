@@ -104,7 +104,7 @@ func (r *Reader) head(i int) (*head, error) {
 	return h, nil
 }
 
-// body reads the body of an object's metadata.
+// body reads the body of an object's metadata, and returns its plain bytes.
 func (r *Reader) body(i int) ([]byte, error) {
 	source, data, _ := r.object(i)
 	h := r.heads[i]
@@ -112,7 +112,11 @@ func (r *Reader) body(i int) ([]byte, error) {
 	if err := r.read(source, data+headerBytes+h.table, p); err != nil {
 		return nil, err
 	}
-	if err := h.checkBody(p); err != nil {
+	err := h.checkBody(p)
+	if err == nil {
+		p, err = h.unpack(p)
+	}
+	if err != nil {
 		return nil, &Damage{-1, source, err}
 	}
 	return p, nil

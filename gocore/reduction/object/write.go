@@ -17,7 +17,7 @@ func (d *Draft) Write(sources []model.Source, choices []regions.Choice, most int
 	if len(choices) != len(d.regions) {
 		return nil, fmt.Errorf("%w: %d choices for %d regions", ErrOptions, len(choices), len(d.regions))
 	}
-	h := &head{number: d.number, lineage: d.lineage, form: d.form, firsts: d.firsts}
+	h := &head{number: d.number, lineage: d.lineage, form: d.form, plain: d.plain, firsts: d.firsts}
 	var meta int64
 	behind := func(e *model.Encoding) ([]byte, error) {
 		h.encoding = *e

@@ -65,7 +65,8 @@ type Draft struct {
 	lineage   uint64
 	sources   []uint32
 	form      form
-	body      []byte
+	body      []byte       // as it is stored
+	plain     int64        // length of the body before it was compressed
 	firsts    []model.Span // first occurrences of each region, behind one another
 	stretches []stretch    // where they lie in the regions
 	regions   []dedup.Region
@@ -101,25 +102,41 @@ func (w *Writer) Draft(regions []dedup.Region) (*Draft, error) {
 	return d, nil
 }
 
-// describe makes the body of the metadata in the form that is shorter, and finds the sources. It returns the bases of the form.
+// describe makes the body of the metadata in the form that is shorter when it is stored, and finds the sources. It returns the bases of the form.
 func (w *Writer) describe(d *Draft, found *difference.Difference, m *difference.Map) (chain []uint32, err error) {
-	d.form, d.body, d.sources = formMap, appendMap(nil, m, w.options.Chunk), found.References
+	d.sources = found.References
+	failed := d.store(formMap, appendMap(nil, m, w.options.Chunk))
 	if found.HasBase {
 		if chain = w.bases; w.broken || len(chain) > w.options.MaxChain {
-			return nil, nil
+			return nil, failed
 		}
-	}
-	if found.MetadataBytes() >= uint64(len(d.body))+w.options.handicap {
-		return nil, nil
 	}
 	sources := slices.Concat(d.sources, chain)
 	slices.Sort(sources)
 	if sources = slices.Compact(sources); len(sources) > w.options.MaxSources {
+		return nil, failed
+	}
+	plain, err := found.AppendMetadata(nil)
+	if err != nil {
+		return nil, err
+	}
+	other := Draft{number: d.number}
+	err = other.store(formDifference, plain)
+	if failed == nil && (err != nil || uint64(len(other.body)) >= uint64(len(d.body))+w.options.handicap) {
 		return nil, nil
 	}
-	d.form, d.sources = formDifference, sources
-	d.body, err = found.AppendMetadata(nil)
+	d.form, d.body, d.plain, d.sources = other.form, other.body, other.plain, sources
 	return chain, err
+}
+
+// store makes plain bytes of a form the draft's body.
+func (d *Draft) store(form form, plain []byte) (err error) {
+	if most := int64(model.MostMeta - headerBytes); int64(len(plain)) > most {
+		return fmt.Errorf("%w: the metadata of checkpoint %d have more than %s", difference.ErrLimit, d.number, quantity.Exact(most))
+	}
+	d.form, d.plain = form, int64(len(plain))
+	d.body, err = pack(form, plain)
+	return err
 }
 
 // gather finds the first occurrences in the regions.
@@ -140,9 +157,6 @@ func (d *Draft) gather(found *difference.Difference) error {
 	for i := range d.firsts {
 		d.firsts[i].Offset = at
 		at += d.firsts[i].Bytes
-	}
-	if most := int64(model.MostMeta - headerBytes); err == nil && int64(len(d.body)) > most {
-		err = fmt.Errorf("%w: the metadata of checkpoint %d have more than %s", difference.ErrLimit, d.number, quantity.Exact(most))
 	}
 	return err
 }

@@ -56,7 +56,8 @@ func (c *Check) difference(w *window, row *catalog.Row) *differenceReader {
 	return *held
 }
 
-// metaBytes is the length of the metadata of all objects of a difference, which bounds what a reader of it holds.
+// metaBytes is the length of the metadata of all objects of a difference as they are stored. What a reader holds grows with it; where bodies are compressed it is
+// several times as much.
 func metaBytes(row *catalog.Row) int64 {
 	n := row.Difference.Meta
 	for _, s := range row.Difference.Sources {

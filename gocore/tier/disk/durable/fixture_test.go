@@ -21,19 +21,23 @@ import (
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
 	"velocpy/gocore/reduction/codec"
+	"velocpy/gocore/reduction/difference"
 	"velocpy/gocore/tier/disk/catalog"
 	"velocpy/gocore/tier/disk/segment"
 )
 
 // The fixtures, which the tests of the second reader have too. fixtureEncoded has two stores: "store" has the content of fixtureFirst, three of four
-// checkpoints encoded; "killed" has the encoded checkpoints of modeSamples, and is left by a writer that was killed.
+// checkpoints encoded; "killed" has the encoded checkpoints of modeSamples, and is left by a writer that was killed. fixtureDifference has a "store" with the
+// content of fixtureFirst too, each history de-duplicated, and with the history "counters", whose first checkpoint was dropped while others need its object.
 const (
 	fixtures       = "../../../../python/tests/data"
 	fixtureFirst   = fixtures + "/store-version-1.tar.gz"
 	fixtureEncoded = fixtures + "/store-encoded-1.tar.gz"
+
+	fixtureDifference = fixtures + "/store-difference-1.tar.gz"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the fixture with encoded checkpoints anew: only together with a new version of the format")
+var rewrite = flag.Bool("rewrite", false, "write the fixtures with encoded checkpoints and with differences anew: only together with a new version of the format")
 
 // unpack unpacks a fixture.
 func unpack(t *testing.T, name string) (to string) {
@@ -273,5 +277,125 @@ func TestTheFirstEncodedStores(t *testing.T) {
 	}
 	if left, _ := wholes(t, o); len(left) != len(killed)-1 {
 		t.Errorf("%d checkpoints", len(left))
+	}
+}
+
+const (
+	counterSteps = 9
+	counterWords = 8_011
+)
+
+// counters returns the checkpoints of the history "counters": a hundred of many counters grow from one to the next. python/tests/test_differences.py makes
+// the same bytes.
+func counters() (all [][]byte) {
+	words := make([]uint32, counterWords)
+	for i := range words {
+		words[i] = uint32(mixed(uint64(i))) & 63
+	}
+	for step := range uint64(counterSteps) {
+		var p []byte
+		for _, w := range words {
+			p = binary.LittleEndian.AppendUint32(p, w)
+		}
+		all = append(all, p)
+		for i := range uint64(100) {
+			words[mixed(1<<20*(step+1)+i)%counterWords]++
+		}
+	}
+	return all
+}
+
+// putDifference writes a checkpoint as a difference, and returns the end of its range.
+func putDifference(t *testing.T, d *Dir, x whole, at int64, lineage *drafts) (end int64) {
+	t.Helper()
+	row := x.row
+	row.Extents, row.Content = nil, catalog.Difference
+	var stored []byte
+	row.Difference, stored = lineage.object(row.Layout, x.slot)
+	lineage.lies(row.Difference, at)
+	if err := d.Space().Write(at, stored); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.await(&Change{History: x.history, Put: &row, Off: at}); err != nil {
+		t.Fatal(err)
+	}
+	return at + row.Bytes()
+}
+
+// writeDifferences writes the store of fixtureDifference.
+func writeDifferences(t *testing.T) {
+	t.Helper()
+	to := t.TempDir()
+	all, keep := wholes(t, Options{FS: vfs.OS(), Dir: filepath.Join(unpack(t, fixtureFirst), "store")})
+	serial := uint64(0)
+	for _, x := range all {
+		serial = max(serial, x.row.Serial)
+	}
+	for n, p := range counters() {
+		serial++
+		l := &catalog.Layout{Layout: description.Bytes(int64(len(p)))}
+		row := catalog.Row{Key: model.NumberKey(int64(n)), Serial: serial, Layout: l, Align: 64, Sums: sums(l, p)}
+		all = append(all, whole{"counters", row, p})
+	}
+	methods := []difference.Method{difference.Tree, difference.Runs, difference.List, difference.Basic}
+	lineages := map[string]*drafts{}
+	d := mustOpen(t, Options{FS: vfs.OS(), Dir: filepath.Join(to, "store"), Capacity: 16 << 20, SegmentBytes: 1 << 20})
+	at := int64(0)
+	for _, x := range all {
+		if lineages[x.history] == nil {
+			n := len(lineages)
+			lineages[x.history] = newDrafts(mixed(uint64(n+1)), methods[n%len(methods)], 1<<20)
+		}
+		at = putDifference(t, d, x, at, lineages[x.history])
+	}
+	for name, r := range keep {
+		if r != nil {
+			d.Commit(&Change{History: name, Retention: r})
+		}
+	}
+	if err := d.await(&Change{History: "counters", Key: model.NumberKey(0), Serial: serial, Drop: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	pack(t, fixtureDifference, to, "store")
+}
+
+// The first store with differences opens for ever, and a check reads all of them.
+func TestTheFirstDifferences(t *testing.T) {
+	if *rewrite {
+		writeDifferences(t)
+	}
+	first, rules := wholes(t, Options{FS: vfs.OS(), Dir: filepath.Join(unpack(t, fixtureFirst), "store")})
+	o := Options{FS: vfs.OS(), Dir: filepath.Join(unpack(t, fixtureDifference), "store"), Describes: description.Check, Annotates: description.CheckAnnotation}
+	found, kept := wholes(t, o)
+	if len(found) != len(first)+counterSteps-1 || len(first) < 20 {
+		t.Fatalf("%d checkpoints, and %d in the first store", len(found), len(first))
+	}
+	sources := 0
+	for i, x := range found {
+		if x.row.Content != catalog.Difference || !slices.Equal(sums(x.row.Layout, x.slot), x.row.Sums) {
+			t.Errorf("%s %s is no difference, or another one", x.history, x.row.Key)
+			continue
+		}
+		sources += len(x.row.Difference.Sources)
+		if i >= len(first) {
+			continue
+		}
+		if y := first[i]; x.history != y.history || x.row.Key != y.row.Key || x.row.Meta != y.row.Meta || !slices.Equal(x.row.Sums, y.row.Sums) {
+			t.Errorf("%s %s is not %s %s", x.history, x.row.Key, y.history, y.row.Key)
+		}
+	}
+	if sources < 10 || fmt.Sprint(kept["ü"]) != fmt.Sprint(rules["ü"]) {
+		t.Errorf("%d sources, %v", sources, kept["ü"])
+	}
+	for i, p := range counters()[1:] {
+		if x := found[len(first)+i]; x.history != "counters" || x.row.Key.Number != int64(i+1) || !bytes.Equal(x.slot, p) {
+			t.Errorf("%s %s is not step %d", x.history, x.row.Key, i+1)
+		}
+	}
+	if sum := checkOf(t, o, Scope{Data: true}); sum.Read != sum.Bytes || len(sum.Faults) > 0 {
+		t.Errorf("%+v", sum)
 	}
 }
