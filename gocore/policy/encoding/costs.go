@@ -27,15 +27,8 @@ const (
 
 // observe counts a transfer. Small ones say more of the system than of the ways.
 func (c *costs) observe(d direction, w Way, plain, ns int64) {
-	a := &c.each[d][w]
-	first := *a
-	if !a.add(plain, ns) {
-		return
-	}
-	if c.count[d][w]++; c.count[d][w] == 2 {
-		if x := average(ns) / average(plain); x < first { // the first transfer may have waited for memory, or for kernels to be loaded
-			*a = x
-		}
+	if c.each[d][w].add(plain, ns) {
+		c.count[d][w]++
 	}
 }
 

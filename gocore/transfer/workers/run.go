@@ -82,6 +82,7 @@ func (s *Workers) done(w *worker, all []*engine.Transfer, results []*path.Result
 	engine.Together(now, all)
 	for i, x := range all {
 		s.takeResult(x, results[i])
+		s.noteEnd(x)
 		if errors.Is(results[i].Err, path.ErrRoom) {
 			s.Engine.Enlarge(now, x)
 			if s.UsesDisk(x) {

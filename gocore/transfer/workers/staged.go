@@ -1,6 +1,8 @@
 package workers
 
 import (
+	"math"
+
 	"velocpy/gocore/cache"
 	"velocpy/gocore/policy/encoding"
 	"velocpy/gocore/policy/engine"
@@ -54,9 +56,31 @@ func (s *Workers) reduction(x *engine.Transfer) *cache.Reduction {
 	return s.Reductions[x.Rec.Hist.Name]
 }
 
+// way is a link in one direction.
+type way struct{ from, to int }
+
+// sinceLast is how long ago the transfer before x ended on its link, in ns. Transfers that run beside each other share the link, so what one costs is the time by
+// which it ended after the one before, not the time that it took.
+func (s *Workers) sinceLast(x *engine.Transfer) int64 {
+	at, ok := s.lastEnds[way{x.From, x.To}]
+	if !ok {
+		return math.MaxInt64
+	}
+	return s.Now() - at
+}
+
+// noteEnd records that a transfer has ended on its link.
+func (s *Workers) noteEnd(x *engine.Transfer) {
+	if s.lastEnds == nil {
+		s.lastEnds = map[way]int64{}
+	}
+	s.lastEnds[way{x.From, x.To}] = s.Now()
+}
+
 // takeStaged takes over what a stage did, before the engine is told of the transfer's end. The lock is held.
 func (s *Workers) takeStaged(x *engine.Transfer, did *path.Staged) {
 	r := s.reduction(x)
+	cost := min(did.Took, s.sinceLast(x))
 	if x.Stage == engine.Encoding {
 		x.Rec.Version.Encoding, x.Rec.Version.Difference = did.Encoding, did.Difference
 		if n := did.Bytes(); n > 0 {
@@ -66,14 +90,14 @@ func (s *Workers) takeStaged(x *engine.Transfer, did *path.Staged) {
 			x.Wrote(min(x.Rec.Size, x.Writes()))
 		}
 		if r != nil {
-			countEncoded(r, x, did)
+			countEncoded(r, x, did, cost)
 		}
 		return
 	}
 	if r == nil {
 		return
 	}
-	r.Planner.Loaded(did.Way, did.Plain, did.Took)
+	r.Planner.Loaded(did.Way, did.Plain, cost)
 	if f := &r.Figures; did.Way == encoding.Encoded {
 		f.Decoded++
 		f.DecodedBytes += did.Plain
@@ -81,19 +105,19 @@ func (s *Workers) takeStaged(x *engine.Transfer, did *path.Staged) {
 	}
 }
 
-func countEncoded(r *cache.Reduction, x *engine.Transfer, did *path.Staged) {
+func countEncoded(r *cache.Reduction, x *engine.Transfer, did *path.Staged, cost int64) {
 	f, layout := &r.Figures, x.Rec.Version.Layout.ID
 	switch d := did.Difference; {
 	case d != nil:
-		countDifference(r, did)
+		countDifference(r, did, cost)
 	case did.Encoding != nil:
-		r.Planner.Flushed(did.Way, did.Plain, did.Took)
+		r.Planner.Flushed(did.Way, did.Plain, cost)
 		if did.Tried {
 			r.Planner.Sampled(layout, did.Choices, did.Plain, did.Bytes())
 		}
 		r.Planner.Became(layout, did.Plain, did.Bytes())
 	default:
-		r.Planner.Flushed(did.Way, did.Plain, did.Took)
+		r.Planner.Flushed(did.Way, did.Plain, cost)
 		if did.Tried { // it has become larger
 			r.Planner.Sampled(layout, did.Choices, did.Plain, did.Plain)
 		}
@@ -108,9 +132,9 @@ func countEncoded(r *cache.Reduction, x *engine.Transfer, did *path.Staged) {
 	f.EncoderTime += did.Waited
 }
 
-func countDifference(r *cache.Reduction, did *path.Staged) {
+func countDifference(r *cache.Reduction, did *path.Staged, cost int64) {
 	f, d := &r.Figures, did.Difference
-	r.Planner.Removed(did.Plain, did.First, did.Took)
+	r.Planner.Removed(did.Plain, did.First, cost)
 	f.FirstBytes += did.First
 	f.MetaBytes += d.Meta
 	if len(d.Sources) > 0 {

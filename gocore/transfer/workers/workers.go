@@ -15,6 +15,7 @@ type Workers struct {
 	*cache.Cache
 	pools    []*workerPool
 	verifier backgroundVerifier
+	lastEnds map[way]int64 // when a transfer ended last on each link, ns
 	running  int
 	none     func() // called when the last worker has ended; the lock is not held
 }
