@@ -13,9 +13,9 @@ REASONS = {
         "profile was taken. The bars are meant for an H200, whose memory is faster."
     ),
     r"(reduced|encoded): (?!bytes that differ)": (
-        "Late wavefields become smaller by a factor of 1.26 only, so encoding all of them saves an eighth of the time in "
-        "calls. Each round begins new histories, in which 'auto' first tries both ways. An application's products run "
-        "beside kernels that encode, and share the memory of the device with them."
+        "Late wavefields become smaller by a factor of 1.26 only, so encoding all of them saves a seventh of the time "
+        "in calls. Each round begins new histories, in which 'auto' first tries both ways. An application's products "
+        "run beside kernels that encode, and share the memory of the device with them."
     ),
     r"dedup: .*GB/s": (
         "The bars are meant for an H200, whose memory is faster than that of an H100. No scan is faster than a kernel "
