@@ -43,11 +43,11 @@ const (
 	defaultDigest = "xxh3"
 )
 
-// The memory of the record of a lineage's digests is this part of the host tier, within bounds.
+// The memory of the record of a lineage's digests is this part of the host tier, within bounds. It is read as a whole when checkpoints are gone.
 const (
 	recordShare = 20
 	leastRecord = 1 << 20
-	mostRecord  = 256 << 20
+	mostRecord  = 64 << 20
 )
 
 // ParseReduction reads what a caller says. Anything that is not understood is an error.
