@@ -81,7 +81,7 @@ def run(
             "rounds": rounds,
             "vertices": vertices,
             "vertices of large graphs": large,
-            "MB of a training's state": megabytes,
+            "a training's state in MB": megabytes,
             "side": side,
         },
     )
