@@ -15,21 +15,14 @@ type Lineage struct {
 	Turn   sync.Mutex
 	Writer *object.Writer
 	Places map[uint32]model.Source // the objects on the disk that the next checkpoint may refer to, by the number of their checkpoint
-	// room predicts what the next object needs. The cache's lock guards it.
-	room roomOfObjects
+	last   int64                   // bytes of the latest object; 0: there was none. The cache's lock guards it
 }
-
-// roomOfObjects predicts the room of the next object of a lineage from that of the objects before.
-type roomOfObjects struct{ last int64 }
-
-// wrote tells how many bytes an object has.
-func (r *roomOfObjects) wrote(bytes int64) { r.last = max(bytes, 1) }
 
 // expect predicts the room of the next object, of a checkpoint that takes so much in memory. An object that needs more is written again, so the prediction is
 // generous. It is less than that of the plain bytes, or the most that an object may need.
-func (r *roomOfObjects) expect(room int64) int64 {
+func (l *Lineage) expect(room int64) int64 {
 	const least = 64 << 10
-	if n := r.last + r.last/2 + least; r.last > 0 && n < room {
+	if n := l.last + l.last/2 + least; l.last > 0 && n < room {
 		return n
 	}
 	return mostOfObject(room)
@@ -44,4 +37,4 @@ func mostOfObject(room int64) int64 {
 }
 
 // Wrote tells how many bytes the latest object has. The cache's lock is held.
-func (l *Lineage) Wrote(bytes int64) { l.room.wrote(bytes) }
+func (l *Lineage) Wrote(bytes int64) { l.last = bytes }

@@ -6,23 +6,23 @@ import (
 	"velocpy/gocore/policy/engine"
 )
 
-// Reduction is what the store knows of a history whose checkpoints are encoded on their way to the disk.
+// Reduction is what the store knows of a history whose checkpoints are encoded or de-duplicated on their way down.
 type Reduction struct {
 	Planner *encoding.Planner
 	Lineage *Lineage // nil: every checkpoint stands alone
 	Figures figures.Reduction
 }
 
-// ExpectEncoded predicts how many bytes a checkpoint will have in a tier where it is encoded. The lock is held.
-func (c *Cache) ExpectEncoded(r *engine.Record, _ int) int64 {
+// ExpectBytes predicts how many bytes a checkpoint will have in a form. The lock is held.
+func (c *Cache) ExpectBytes(r *engine.Record, f engine.Form) int64 {
 	known := c.Reductions[r.Hist.Name]
-	if known != nil && known.Lineage != nil && known.Planner.RemovesSoon() {
-		return known.Lineage.room.expect(r.Size)
+	switch {
+	case known == nil:
+		return r.Size
+	case f == engine.Difference && known.Lineage != nil && known.Planner.RemovesSoon():
+		return known.Lineage.expect(r.Size)
 	}
-	if known != nil {
-		return known.Planner.Expect(r.Version.Layout.ID, r.Size)
-	}
-	return r.Size
+	return known.Planner.Expect(r.Version.Layout.ID, r.Size)
 }
 
 // MostTogether is the largest room of checkpoints that go to the disk together, by one request. They stay as they are: encoding each would take them apart.

@@ -14,6 +14,7 @@ import (
 	"velocpy/gocore/device/cuda/double"
 	"velocpy/gocore/model"
 	"velocpy/gocore/operation"
+	"velocpy/gocore/policy/encoding"
 	"velocpy/gocore/policy/engine"
 )
 
@@ -257,5 +258,33 @@ func TestATierThatEncodesShrinks(t *testing.T) {
 	}
 	if f := c.reducedTo(); f.encoded < count {
 		t.Errorf("%+v", f)
+	}
+}
+
+// With "auto" the host gets the room that is predicted for what a device encodes, though the history is also one that may be de-duplicated.
+func TestRoomOfWhatADeviceEncodes(t *testing.T) {
+	const size, count = 3 << 20, 6
+	b, c := encodingBoard(t, nil)
+	if err := c.h.Reduce(Reduction{Method: "auto"}); err != nil {
+		t.Fatal(err)
+	}
+	at := b.alloc(size)
+	for k := range int64(count) {
+		b.fill(at, few(size, uint64(k)))
+		out, err := c.putOn(b, k, at, size)
+		b.check(err)
+		c.untilCaptured(out)
+		b.check(c.wait(0, status.TierHost))
+	}
+	c.s.Lock()
+	defer c.s.Unlock()
+	for range 20 { // whatever the double's times were
+		c.s.Reductions["h"].Planner.Flushed(encoding.Encoded, size, 1)
+		c.s.Reductions["h"].Planner.Flushed(encoding.Plain, size, 1<<30)
+	}
+	r := c.h.h.Get(model.NumberKey(0))
+	encoded, different := c.s.ExpectBytes(r, engine.Encoded), c.s.ExpectBytes(r, engine.Difference)
+	if encoded > size*3/4 || different < size {
+		t.Errorf("%d bytes are expected of encoded ones, %d of a difference", encoded, different)
 	}
 }

@@ -73,7 +73,7 @@ func (s *Store) start() {
 func (s *Store) openTiers() error {
 	cfg := engine.Config{
 		Workers: s.Set.Workers, Flush: s.Set.FlushMode, Policy: s.Set.Eviction, Prefetch: s.Set.Prefetch, Guess: s.Set.Guess,
-		Forget: s.forgetRecord, Expect: s.ExpectEncoded, Catalog: catalogued{s},
+		Forget: s.forgetRecord, Expect: s.ExpectBytes, Catalog: catalogued{s},
 	}
 	if workers.VerifiesAhead(&s.Set) {
 		cfg.VerifyFrom = workers.VerifyAheadFrom

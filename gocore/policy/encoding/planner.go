@@ -35,7 +35,7 @@ type Planner struct {
 	method  Method
 	layouts map[uint64]*known
 	costs   costs
-	doubles duplicates
+	repeats duplicates
 	asItIs  bool // the next checkpoint goes down as it is
 }
 
@@ -72,19 +72,19 @@ func (p *Planner) Removes() bool {
 		p.asItIs = true
 		return false
 	}
-	return p.method == Lineage || p.method == Auto && p.doubles.next()
+	return p.method == Lineage || p.method == Auto && p.repeats.next()
 }
 
 // RemovesSoon predicts what Removes will say.
 func (p *Planner) RemovesSoon() bool {
-	return p.method == Lineage || p.method == Auto && p.doubles.state != resting
+	return p.method == Lineage || p.method == Auto && p.repeats.state != resting
 }
 
 // Removed tells what de-duplicating a checkpoint came to: of its plain bytes so many were new, which took so many ns.
 func (p *Planner) Removed(plain, first, ns int64) {
 	if p.method == Auto && plain > 0 {
-		p.doubles.took(plain, ns)
-		p.doubles.removed(float64(first)/float64(plain), p.costs.each[down][Plain])
+		p.repeats.took(plain, ns)
+		p.repeats.removed(float64(first)/float64(plain), p.costs.each[down][Plain])
 	}
 }
 

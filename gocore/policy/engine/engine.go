@@ -71,9 +71,9 @@ type Config struct {
 	Forget func(*Record)
 	// Room tells that a record has been given room in tier t, or has given it back; may be nil. It must not call the engine.
 	Room func(t int, off, n int64, taken bool)
-	// Expect predicts how many bytes the form of a record in tier t will have, when a flush asks for room for it: otherwise it gets that of the bound, and
+	// Expect predicts how many bytes a record will have in a form, when a flush asks for room for it: otherwise it gets that of the bound, and
 	// leaves a gap behind what it needs. It must not call the engine; nil: no prediction.
-	Expect  func(r *Record, t int) int64
+	Expect  func(r *Record, f Form) int64
 	Catalog Catalog     // of the durable tiers; nil: none
 	Trace   func(Event) // every event, called while the caller holds its lock; nil: none
 }

@@ -114,7 +114,7 @@ func (e *Engine) predict(o *Object, t int) {
 			return // it is being written
 		}
 	}
-	n := max(1, e.cfg.Expect(o.home, t))
+	n := max(1, e.cfg.Expect(o.home, s.Forms[t]))
 	for u := range s.Forms {
 		if s.Forms[u] == s.Forms[t] {
 			s.Sizes[u] = min(s.Sizes[u], n)
@@ -285,6 +285,7 @@ func (l *link) drain(e *Engine) float64 {
 func (x *Transfer) between(upper, lower int) *Transfer {
 	o := x.Obj
 	if x.sent = o.sent(upper, lower); o.more == nil || o.Form(upper) == o.Form(lower) {
+		x.Form = o.Form(lower)
 		return x
 	}
 	x.Side = o.side(upper)

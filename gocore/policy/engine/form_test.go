@@ -55,9 +55,9 @@ func TestEncodersCostTime(t *testing.T) {
 func TestRoomIsPredicted(t *testing.T) {
 	asked := 0
 	e := New(Config{Flush: Eager, Tiers: []TierConfig{{Name: "host", Capacity: 1000}, {Name: "disk", Capacity: 1000, Remote: true}},
-		Expect: func(r *Record, tier int) int64 {
-			if asked++; tier != 1 {
-				t.Errorf("a prediction for tier %d", tier)
+		Expect: func(r *Record, f Form) int64 {
+			if asked++; f != Encoded {
+				t.Errorf("a prediction for form %d", f)
 			}
 			return 40
 		}})

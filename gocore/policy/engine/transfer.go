@@ -28,6 +28,7 @@ type Transfer struct {
 	Obj            *Object
 	sent           int64 // bytes that cross the link, or the most that may
 	Stage          Stage // what happens to the bytes
+	Form           Form  // of the bytes, if the stage is Verbatim; the workers read it without the caller's lock
 	Side           Side  // where that happens
 	From, To       int   // tiers; -1: the caller's memory
 	FromOff, ToOff int64

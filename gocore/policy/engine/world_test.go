@@ -99,7 +99,7 @@ func (w *world) start() {
 	cfg.Forget = func(r *Record) { w.forgotten[r]++ }
 	cfg.Trace = w.traced
 	if rapid.Bool().Draw(t, "predicts") {
-		cfg.Expect = func(*Record, int) int64 { return rapid.Int64Range(0, 10).Draw(w.t, "expected") }
+		cfg.Expect = func(*Record, Form) int64 { return rapid.Int64Range(0, 10).Draw(w.t, "expected") }
 	}
 	if w.cat != nil {
 		cfg.Catalog = w.cat

@@ -75,11 +75,14 @@ func (v *versions) recoverLineages() {
 		if err != nil || failed != nil {
 			return true // cannot happen: opening the store would have failed
 		}
-		l.add(off, x, false)
+		if o := l.objects[off]; o != nil {
+			o.alone = false
+		} else {
+			l.add(off, lineageObject{lineage: x.Lineage, number: x.Number, bytes: x.Bytes()})
+		}
 		for i := range x.Sources {
-			s := &x.Sources[i]
-			if l.objects[s.Offset] == nil {
-				l.add(s.Offset, &model.Difference{Lineage: x.Lineage, Number: s.Number, Data: s.Data, Meta: s.Meta}, true)
+			if s := &x.Sources[i]; l.objects[s.Offset] == nil { // its own row may follow
+				l.add(s.Offset, lineageObject{lineage: x.Lineage, number: s.Number, bytes: s.Bytes(), alone: true})
 			}
 		}
 		l.hold(x.Sources)
@@ -88,7 +91,9 @@ func (v *versions) recoverLineages() {
 }
 
 // Wrote records that the object of a difference has been written at an offset, so that later ones may refer to it.
-func (d *Tier) Wrote(off int64, x *model.Difference) { d.lineages.add(off, x, false) }
+func (d *Tier) Wrote(off int64, x *model.Difference) {
+	d.lineages.add(off, lineageObject{lineage: x.Lineage, number: x.Number, bytes: x.Bytes()})
+}
 
 // Freed returns a room that nobody needs any more, and forgets it.
 func (d *Tier) Freed() (off, bytes int64, ok bool) {
@@ -124,16 +129,11 @@ func (l *lineages) doubt(from, end int64) {
 	}
 }
 
-// add adds an object that a checkpoint has, or, if alone, one whose checkpoint is gone as far as is known.
-func (l *lineages) add(off int64, x *model.Difference, alone bool) {
+func (l *lineages) add(off int64, o lineageObject) {
 	if l.objects == nil {
 		l.objects = map[int64]*lineageObject{}
 	}
-	if o := l.objects[off]; o != nil {
-		o.alone = alone
-		return
-	}
-	l.objects[off] = &lineageObject{lineage: x.Lineage, number: x.Number, bytes: x.Bytes(), alone: alone}
+	l.objects[off] = &o
 }
 
 func (l *lineages) hold(sources []model.Source) {

@@ -17,8 +17,8 @@ import (
 	"velocpy/gocore/transfer/slots"
 )
 
-// A device encodes and decodes in its own memory, so that the link has the encoded bytes alone. The containers go through staging memory beside the tier: while
-// those of one group cross the link, the device works on the next group.
+// A device encodes and decodes in its own memory, so that the link has the encoded bytes alone. The containers go through staging memory at the beginning of
+// the tier: while those of one group cross the link, the device works on the next group.
 
 // devicePart is the plain bytes of a container that a device makes. A launch for fewer would not occupy the device.
 const devicePart = 4 << 20
@@ -72,7 +72,7 @@ type deviceEncoder struct {
 	plain   int64    // bytes that they have been
 	lengths []uint32 // of the containers so far
 	sealed  int      // containers of which the host has the bytes, and has written the header
-	starts  []int64  // where containers begin that are not sealed yet, by their number
+	starts  []int64  // where each of them begins
 	all     []coded  // the containers whose encoding has been queued
 }
 
@@ -178,9 +178,6 @@ func (e *deviceEncoder) encode(group []coded, place stagedGroup) (*queuedGroup, 
 	if q.lengths != nil {
 		q.lengths.Discard()
 	}
-	if errors.Is(err, device.ErrCodec) {
-		return nil, regions.ErrLarge // the plain bytes move
-	}
 	return nil, err
 }
 
@@ -238,7 +235,7 @@ func (e *deviceEncoder) seal(until int) error {
 
 // decodeToDevice brings what the host has encoded to a slot of a device. The device decodes, or, if it cannot, the host does so beside the cache.
 func (p *Path) decodeToDevice(s *deviceSlot) error {
-	if from := p.source.Bytes(); from != nil && p.o.Staging != nil {
+	if from := p.source.Bytes(); from != nil && p.o.Staging != nil && p.version.Encoding != nil {
 		if err := s.decodeOnDevice(p.version.Encoding, from); !errors.Is(err, device.ErrCodec) {
 			return err
 		}
@@ -258,18 +255,15 @@ func (p *Path) decodeToDevice(s *deviceSlot) error {
 // before it has changed anything that matters, if the device cannot decode.
 func (s *deviceSlot) decodeOnDevice(encoding *model.Encoding, from []byte) error {
 	p := s.p
-	d := &deviceDecoder{s: s, from: from}
+	d := &deviceDecoder{s: s, from: from, kinds: p.kinds()}
 	last, err := d.run(encoding)
 	if err != nil {
 		err = s.a.Finish(last, err)
 		d.discard()
 		return err
 	}
-	if err = s.verify(last); err != nil { // the staging memory is used until all has ended
-		err = errors.Join(err, s.a.AwaitRange(s.at, p.x.Rec.Size))
-	}
-	bad := d.faults()
-	if bad >= 0 {
+	err = s.verify(last) // it returns when all that was queued has ended
+	if bad := d.faults(); bad >= 0 {
 		s.bad = []int32{int32(bad)}
 		return checkpoint.Damaged(bad, p.c.Tiers[p.x.From])
 	}
@@ -280,6 +274,7 @@ func (s *deviceSlot) decodeOnDevice(encoding *model.Encoding, from []byte) error
 type deviceDecoder struct {
 	s      *deviceSlot
 	from   []byte
+	kinds  []codec.Kind // by region
 	queued []decodedGroup
 }
 
@@ -328,11 +323,10 @@ func (d *deviceDecoder) run(encoding *model.Encoding) (last device.Event, err er
 // decode queues the copies and the decoding of a group.
 func (d *deviceDecoder) decode(group []model.Container, place stagedGroup) (device.Event, error) {
 	s := d.s
-	kinds := s.p.kinds()
 	all, at := make([]device.Container, len(group)), place.containers
 	q := decodedGroup{}
 	for i, c := range group {
-		all[i] = device.Container{Plain: s.a.Address(s.at + c.Plain.Offset), Bytes: c.Plain.Bytes, Kind: kinds[c.Region], At: at, Length: c.At.Bytes}
+		all[i] = device.Container{Plain: s.a.Address(s.at + c.Plain.Offset), Bytes: c.Plain.Bytes, Kind: d.kinds[c.Region], At: at, Length: c.At.Bytes}
 		at += device.Address(c.At.Bytes)
 		q.regions = append(q.regions, c.Region)
 	}

@@ -46,7 +46,7 @@ var errUnfinished = errors.New("the transfer has not ended")
 
 // writeDifference writes the bytes that no earlier object of the lineage has.
 func (p *Path) writeDifference() error {
-	l, slot, began, writing := p.version.Layout, p.source.Bytes(), time.Now(), int64(0)
+	l, slot, began := p.version.Layout, p.source.Bytes(), time.Now()
 	all := make([]dedup.Region, len(l.Spans))
 	for i, name := range description.Names(&l.Layout) {
 		all[i] = dedup.Region{Name: name, Bytes: slot[l.Spans[i].Offset:l.Spans[i].End()]}
@@ -59,18 +59,11 @@ func (p *Path) writeDifference() error {
 	if p.plan.Way == encoding.Plain {
 		choices = p.plainChoices()
 	}
-	at := int64(0)
-	to := func(b []byte) error {
-		asked := time.Now()
-		err := p.sink.Write(at, b)
-		at += int64(len(b))
-		writing += time.Since(asked).Nanoseconds()
-		return err
-	}
+	w := timedWriter{sink: p.sink}
 	s := &p.result.Staged
 	s.First, s.Choices = draft.Stored(), choices
-	s.Difference, err = draft.Write(sources, choices, p.x.Writes(), to, p.options())
-	s.Waited = max(0, time.Since(began).Nanoseconds()-writing)
+	s.Difference, err = draft.Write(sources, choices, p.x.Writes(), w.write, p.options())
+	s.Waited = w.waited(began)
 	return err
 }
 

@@ -194,20 +194,33 @@ func (p *Path) encode() error {
 		}
 		return room, p.source.Read(at, room, func(int64, int64) {})
 	}
-	at, writing, began := int64(0), int64(0), time.Now()
-	to := func(b []byte) error {
-		asked := time.Now()
-		err := p.sink.Write(at, b)
-		at += int64(len(b))
-		writing += time.Since(asked).Nanoseconds()
-		return err
-	}
-	made, err := regions.Encode(l.Spans, p.plan.Choices, partBytes, p.most(), from, to, p.options())
+	w, began := timedWriter{sink: p.sink}, time.Now()
+	made, err := regions.Encode(l.Spans, p.plan.Choices, partBytes, p.most(), from, w.write, p.options())
 	if err == nil {
 		s := &p.result.Staged
-		s.Encoding, s.Choices, s.Waited = made, p.plan.Choices, max(0, time.Since(began).Nanoseconds()-writing)
+		s.Encoding, s.Choices, s.Waited = made, p.plan.Choices, w.waited(began)
 	}
 	return err
+}
+
+// timedWriter writes to a sink what an encoder gives it, block behind block, and adds up how long that takes.
+type timedWriter struct {
+	sink    sink
+	at      int64
+	writing int64 // ns
+}
+
+func (w *timedWriter) write(p []byte) error {
+	asked := time.Now()
+	err := w.sink.Write(w.at, p)
+	w.at += int64(len(p))
+	w.writing += time.Since(asked).Nanoseconds()
+	return err
+}
+
+// waited is for how many ns since then the sink has had nothing to write.
+func (w *timedWriter) waited(began time.Time) int64 {
+	return max(0, time.Since(began).Nanoseconds()-w.writing)
 }
 
 // reopen prepares the path to move the plain bytes after all.

@@ -195,9 +195,9 @@ func (p *Path) room(formed func() int64) int64 {
 	return formed()
 }
 
-// movesEncoded tells whether the encoded bytes move as they are: source and sink have one form.
+// movesEncoded tells whether encoded bytes move as they are. A checkpoint of this form may have its plain bytes all the same.
 func (p *Path) movesEncoded() bool {
-	return p.x.Stage == engine.Verbatim && p.x.From >= 0 && p.version.Encoding != nil && p.x.Obj.Form(p.x.From) == engine.Encoded
+	return p.x.Stage == engine.Verbatim && p.x.Form == engine.Encoded && p.version.Encoding != nil
 }
 
 func (p *Path) sinkOf(t int) (sink, error) {
