@@ -2,11 +2,7 @@ package object
 
 import (
 	"errors"
-	"fmt"
 
-	"go.uber.org/atomic"
-
-	"velocpy/gocore/base/safego"
 	"velocpy/gocore/model"
 	"velocpy/gocore/reduction/codec"
 	"velocpy/gocore/reduction/regions"
@@ -17,7 +13,8 @@ const inBytes = 2 << 20
 
 // Decode decodes what is wanted of the regions: ascending, disjoint spans of the slot, each in a region. arrived is told of every wanted byte once, when it is
 // there, as spans of the slot; several goroutines may call it at once. Each container that has a wanted byte is read and opened once, and its chunks are decoded
-// that have one. Calls at once need a Room each. Errors about containers are of type *Damage; those of the caller's read are returned as they are. After an error the wanted bytes have no meaning.
+// that have one. Calls at once need a Room each. Errors about containers are of type *Damage; those of the caller's read are returned as they are. After an error
+// the wanted bytes have no meaning.
 func (r *Reader) Decode(wanted []model.Span, slot []byte, arrived func(at, n int64), o regions.Options) error {
 	pieces, err := r.plan(wanted)
 	if err != nil {
@@ -37,8 +34,13 @@ func (r *Reader) Decode(wanted []model.Span, slot []byte, arrived func(at, n int
 	if err != nil {
 		return err
 	}
-	together(goroutines, func(g int) { d.work(rooms[2*g], rooms[2*g+1]) })
-	return d.err.Load()
+	return regions.EachGroup(goroutines, len(d.groups), func(goroutine, g int) error {
+		end := len(d.pieces)
+		if g+1 < len(d.groups) {
+			end = d.groups[g+1]
+		}
+		return d.group(d.pieces[d.groups[g]:end], rooms[2*goroutine], rooms[2*goroutine+1])
+	})
 }
 
 // decoder is a call of Decode. Each goroutine takes the next group of neighbouring containers, reads it, and decodes them.
@@ -49,9 +51,6 @@ type decoder struct {
 	pieces  []piece
 	groups  []int // index of the first piece of each group
 	largest int64 // encoded bytes of a group
-
-	next atomic.Int64 // index of the group that is taken next
-	err  atomic.Error
 }
 
 // divide makes the groups: neighbouring containers of an object.
@@ -68,33 +67,6 @@ func (d *decoder) divide() {
 		}
 		d.largest = max(d.largest, end-begin)
 		last = p
-	}
-}
-
-// errUnfinished is the error of work whose goroutine panicked.
-var errUnfinished = fmt.Errorf("object: %w", safego.ErrPoisoned)
-
-func (d *decoder) work(room, plain []byte) {
-	err := errUnfinished
-	defer func() {
-		if err != nil {
-			d.err.CompareAndSwap(nil, err)
-		}
-	}()
-	for {
-		g := int(d.next.Inc() - 1)
-		if g >= len(d.groups) || d.err.Load() != nil {
-			err = nil
-			return
-		}
-		end := len(d.pieces)
-		if g+1 < len(d.groups) {
-			end = d.groups[g+1]
-		}
-		if failed := d.group(d.pieces[d.groups[g]:end], room, plain); failed != nil {
-			err = failed
-			return
-		}
 	}
 }
 

@@ -3,15 +3,12 @@ package object
 import (
 	"fmt"
 	"runtime"
-	"sync"
 
-	"go.uber.org/atomic"
-
-	"velocpy/gocore/base/safego"
 	"velocpy/gocore/model"
 	"velocpy/gocore/reduction/dedup"
 	"velocpy/gocore/reduction/difference"
 	"velocpy/gocore/reduction/digest"
+	"velocpy/gocore/reduction/regions"
 )
 
 // Defaults of Options.
@@ -69,31 +66,11 @@ func (o *Options) dedup() dedup.Options {
 
 // parallel runs work in several goroutines.
 func parallel(n int, work func(i int)) {
-	var next, done atomic.Int64
-	together(min(n, runtime.GOMAXPROCS(0)), func(int) {
-		for i := next.Inc() - 1; i < int64(n); i = next.Inc() - 1 {
-			work(int(i))
-			done.Inc()
-		}
+	err := regions.EachGroup(runtime.GOMAXPROCS(0), n, func(_, i int) error {
+		work(i)
+		return nil
 	})
-	if done.Load() != int64(n) { // work has panicked in another goroutine: without its result nothing here is right
-		panic(errUnfinished)
+	if err != nil { // work has panicked in another goroutine: without its result nothing here is right
+		panic(err)
 	}
-}
-
-// together runs do in several goroutines, and returns when all have ended.
-func together(goroutines int, do func(g int)) {
-	if goroutines <= 1 {
-		do(0)
-		return
-	}
-	var ended sync.WaitGroup
-	ended.Add(goroutines)
-	for g := range goroutines {
-		safego.Go("object", func() {
-			defer ended.Done()
-			do(g)
-		})
-	}
-	ended.Wait()
 }

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"go.uber.org/atomic"
-
 	"velocpy/gocore/model"
 	"velocpy/gocore/reduction/codec"
 )
@@ -34,8 +32,13 @@ func Decode(spans []model.Span, encoding *model.Encoding, wanted []model.Span, f
 	if err != nil {
 		return err
 	}
-	together(goroutines, func(g int) { d.work(rooms[g]) })
-	return d.err.Load()
+	return EachGroup(goroutines, len(d.groups), func(goroutine, g int) error {
+		first := 0
+		if g > 0 {
+			first = d.groups[g-1]
+		}
+		return d.decode(d.parts[first:d.groups[g]], rooms[goroutine])
+	})
 }
 
 // partial is a container of which bytes are wanted.
@@ -76,9 +79,6 @@ type decoder struct {
 	parts   []partial
 	groups  []int // index of the first part behind each group
 	largest int64 // bytes of a group
-
-	next atomic.Int64 // index of the group that is taken next
-	err  atomic.Error
 }
 
 func (d *decoder) group() {
@@ -89,30 +89,6 @@ func (d *decoder) group() {
 		if n := p.At.End() - begin; behind || d.parts[i+1].At.Offset != p.At.End() || n+d.parts[i+1].At.Bytes > inBytes {
 			d.groups, d.largest = append(d.groups, i+1), max(d.largest, n)
 			first = i + 1
-		}
-	}
-}
-
-func (d *decoder) work(room []byte) {
-	err := errUnfinished
-	defer func() {
-		if err != nil {
-			d.err.CompareAndSwap(nil, err)
-		}
-	}()
-	for {
-		g := int(d.next.Inc() - 1)
-		if g >= len(d.groups) || d.err.Load() != nil {
-			err = nil
-			return
-		}
-		first := 0
-		if g > 0 {
-			first = d.groups[g-1]
-		}
-		if failed := d.decode(d.parts[first:d.groups[g]], room); failed != nil {
-			err = failed
-			return
 		}
 	}
 }
