@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from bits import same
 
 import velocpy
 
@@ -37,6 +38,20 @@ def contents() -> dict[str, dict[int | str, tuple[Regions, Any]]]:
         },
         "emptied": {},
     }
+
+
+def compare(found: dict[str, dict[Any, Any]]) -> None:
+    """Asserts that what the second reader has read of a store are these contents."""
+    wanted = {name: held for name, held in contents().items() if held}
+    assert {name: len(held) for name, held in found.items()} == {name: len(held) for name, held in wanted.items()}
+    for name, held in found.items():
+        for key, (regions, meta) in held.items():
+            label = key.decode("utf-8", "surrogatepass") if isinstance(key, bytes) else key
+            arrays, wanted_meta = wanted[name][label]
+            named = arrays if isinstance(arrays, dict) else dict(enumerate(arrays))
+            assert [region.name for region in regions] == list(named)
+            assert all(same(region.array, named[region.name]) for region in regions)
+            assert meta == wanted_meta
 
 
 def write(path: Path) -> None:

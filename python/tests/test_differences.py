@@ -10,7 +10,6 @@ import first_store
 import numpy as np
 import pytest
 import second_reader
-from bits import same
 from catalog import DIFFERENCE, Catalog, Fields, Row
 
 pytest.importorskip("zstandard")
@@ -49,16 +48,7 @@ def counters() -> list[bytes]:
 def test_the_second_reader_reads_differences(store: Path) -> None:
     found = second_reader.everything(store)
     counted = found.pop("counters")
-    wanted = {name: held for name, held in first_store.contents().items() if held}
-    assert {name: len(held) for name, held in found.items()} == {name: len(held) for name, held in wanted.items()}
-    for name, held in found.items():
-        for key, (regions, meta) in held.items():
-            label = key.decode("utf-8", "surrogatepass") if isinstance(key, bytes) else key
-            arrays, wanted_meta = wanted[name][label]
-            named = arrays if isinstance(arrays, dict) else dict(enumerate(arrays))
-            assert [region.name for region in regions] == list(named)
-            assert all(same(region.array, named[region.name]) for region in regions)
-            assert meta == wanted_meta
+    first_store.compare(found)
     states = counters()
     assert sorted(counted) == list(range(1, STEPS))
     for key, (regions, _) in counted.items():

@@ -11,7 +11,6 @@ import first_store
 import numpy as np
 import pytest
 import second_reader
-from bits import same
 from catalog import ENCODED, RAW, Catalog, Fields, Row
 from second_decoder import chunks
 
@@ -71,16 +70,7 @@ def test_the_second_reader_reads_encoded_checkpoints(stores: Path) -> None:
     assert forms[RAW] >= 5
     assert forms[ENCODED] >= 15
     found = second_reader.everything(path)
-    wanted = {name: held for name, held in first_store.contents().items() if held}
-    assert {name: len(held) for name, held in found.items()} == {name: len(held) for name, held in wanted.items()}
-    for name, held in found.items():
-        for key, (regions, meta) in held.items():
-            label = key.decode("utf-8", "surrogatepass") if isinstance(key, bytes) else key
-            arrays, wanted_meta = wanted[name][label]
-            named = arrays if isinstance(arrays, dict) else dict(enumerate(arrays))
-            assert [region.name for region in regions] == list(named)
-            assert all(same(region.array, named[region.name]) for region in regions)
-            assert meta == wanted_meta
+    first_store.compare(found)
     assert second_reader.histories(path).retention == {"ü".encode(): (True, 2, 5, [3, b"text"])}
 
 
