@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import click
+
 import velocpy
 from benchmarks.data import graphlets, series
 from benchmarks.data.graphs import KINDS as GRAPHS
@@ -74,7 +76,10 @@ def run(
     seconds no further series begins.
     """
     known = cells_of(vertices, large, megabytes, side, checkpoints)
-    chosen = _chosen(known, cells)
+    try:
+        chosen = _chosen(known, cells)
+    except ValueError as error:
+        raise click.ClickException(str(error)) from error
     report = Report(
         "-".join(["deduplicated", *(dict.fromkeys(cell.group for cell in chosen.values()) if cells else ())]),
         {
@@ -103,9 +108,9 @@ def run(
         "without read-ahead, from a store that has been opened again, or from the files; no page is cached before. "
         "Neither has the time in which states are made and compared. Medians.",
         "'ratio' is the bytes of all checkpoints by those on the disk, 'ratio after first' the same without the first "
-        "checkpoint. 'before encoding' is that of the bytes which no earlier checkpoint had, as they are, and the "
-        "metadata: the ratio of Tan et al., which they do not compress. 'metadata' are bytes of the stored form. "
-        "'whole' are checkpoints that are not written as a difference.",
+        "checkpoint. 'before encoding' is that of the bytes which no earlier checkpoint had, as they are, and of the "
+        "metadata as they are stored, compressed where that is shorter. Tan et al. do not compress metadata, so it is "
+        "not their ratio. 'metadata' are bytes of the stored form. 'whole' are checkpoints that refer to no earlier one.",
         f"Each compressor has one thread. The store may use all {os.cpu_count()} CPUs, and its de-duplicated bytes are "
         "encoded by the codec.",
     ]
@@ -237,11 +242,12 @@ def _stream(path: Path, method: Method, data: Series, size: int) -> dict[str, An
             store.wait("disk")
             wrote += time.perf_counter() - began
             if number == 0:
-                first, whole = store.stats()["tiers"]["disk"]["used"], store.stats()["histories"]["series"]["reduction"]
+                first = store.stats()["tiers"]["disk"]["used"]
+                then = store.stats()["histories"]["series"]["reduction"]
         did = store.stats()["histories"]["series"]["reduction"]
         used = store.stats()["tiers"]["disk"]["used"]
     assert did is not None
-    assert whole is not None
+    assert then is not None
     forget(path)
     restored, differ = 0.0, 0
     with velocpy.open(path, host=host, disk=disk, tuning=velocpy.Tuning(prefetch=False)) as store:
@@ -258,6 +264,8 @@ def _stream(path: Path, method: Method, data: Series, size: int) -> dict[str, An
         "first": first,
         "metadata": did["meta_bytes"],
         "whole": data.count - did["differences"],
-        "unencoded": did["first_bytes"] - whole["first_bytes"] + did["meta_bytes"] if did["chunk"] else 0,
+        "unencoded": did["first_bytes"] - then["first_bytes"] + did["meta_bytes"] - then["meta_bytes"]
+        if did["chunk"]
+        else 0,
         "differ": differ,
     }
