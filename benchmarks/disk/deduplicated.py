@@ -110,7 +110,8 @@ def run(
         "'ratio' is the bytes of all checkpoints by those on the disk, 'ratio after first' the same without the first "
         "checkpoint. 'before encoding' is that of the bytes which no earlier checkpoint had, as they are, and of the "
         "metadata as they are stored, compressed where that is shorter. Tan et al. do not compress metadata, so it is "
-        "not their ratio. 'metadata' are bytes of the stored form. 'whole' are checkpoints that refer to no earlier one.",
+        "not their ratio. 'metadata' are bytes of the stored form. 'whole' are checkpoints that refer to no earlier "
+        "one.",
         f"Each compressor has one thread. The store may use all {os.cpu_count()} CPUs, and its de-duplicated bytes are "
         "encoded by the codec.",
     ]
@@ -257,6 +258,7 @@ def _stream(path: Path, method: Method, data: Series, size: int) -> dict[str, An
             with history.restore(number) as back:
                 restored += time.perf_counter() - began
                 differ += same(back, data.state(number))
+    later = (did["first_bytes"] - then["first_bytes"]) + (did["meta_bytes"] - then["meta_bytes"])
     return {
         "seconds": wrote,
         "restored": restored,
@@ -264,8 +266,6 @@ def _stream(path: Path, method: Method, data: Series, size: int) -> dict[str, An
         "first": first,
         "metadata": did["meta_bytes"],
         "whole": data.count - did["differences"],
-        "unencoded": did["first_bytes"] - then["first_bytes"] + did["meta_bytes"] - then["meta_bytes"]
-        if did["chunk"]
-        else 0,
+        "unencoded": later if did["chunk"] else 0,
         "differ": differ,
     }

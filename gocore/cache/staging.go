@@ -8,8 +8,8 @@ import (
 // A device that encodes needs memory for what it has encoded and the link has not taken yet, and for what it is about to decode. That memory is the beginning of
 // its tier, so it is part of the tier's budget.
 
-// Staging is the part of it that one worker uses. It has room for two groups of containers: while those of one group cross the link, the device works on the
-// other one.
+// Staging is the part of it that one worker uses. It has room for two groups of containers: the kernels for the next group are queued before the host waits for
+// the lengths of the one before, so that the device does not wait for the host.
 type Staging struct {
 	At    int64 // offset in the tier
 	Group int64 // plain bytes of the containers of a group, at most

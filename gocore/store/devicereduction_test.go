@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"velocpy/gocore/base/status"
@@ -144,6 +145,30 @@ func findsDamage(t *testing.T, verify string) {
 		t.Errorf("%v", err)
 	}
 	c.mustGet(1, few(size, 1), operation.RestoreArgs{})
+}
+
+// A container that is too short to be one is damage, too, not a fault of the device.
+func TestContainersTooShortForADevice(t *testing.T) {
+	const size = 1 << 20
+	b, c := encodingBoard(t, nil)
+	at := b.alloc(size)
+	b.fill(at, few(size, 1))
+	out, err := c.putOn(b, 0, at, size)
+	b.check(err)
+	c.untilCaptured(out)
+	b.check(c.wait(0, status.TierHost))
+	c.pushOff(b)
+	c.s.Lock()
+	v := c.h.h.Get(model.NumberKey(0)).Version
+	short := *v.Encoding
+	short.Lengths = slices.Clone(short.Lengths)
+	short.Lengths[0] = model.ContainerAlign
+	v.Encoding = &short
+	c.s.Unlock()
+	_, err = c.restoreTo(0, operation.RestoreArgs{Into: []model.Region{onDevice(at, size, 0)}, Streams: []uint64{b.stream}})
+	if code := status.CodeOf(err); code != status.Corrupt {
+		t.Errorf("%v", err)
+	}
 }
 
 // What a device cannot encode, or what does not become smaller, goes to the host as it is.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"velocpy/gocore/base/status"
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/config"
 	"velocpy/gocore/device"
@@ -18,7 +19,7 @@ import (
 )
 
 // A device encodes and decodes in its own memory, so that the link has the encoded bytes alone. The containers go through staging memory at the beginning of
-// the tier: while those of one group cross the link, the device works on the next group.
+// the tier, group by group. Kernels and copies of one checkpoint take turns in the lane of its worker; meanwhile the link has the copies of another worker.
 
 // devicePart is the plain bytes of a container that a device makes. A launch for fewer would not occupy the device.
 const devicePart = 4 << 20
@@ -124,6 +125,13 @@ type queuedGroup struct {
 	event      device.Event
 }
 
+// giveUp waits for a group that is not sent. Without an event, or if the wait fails, kernels may still write the lengths: then their memory stays taken.
+func (q *queuedGroup) giveUp(s *deviceSlot) {
+	if q.event != nil && s.a.Wait(q.event) == nil && q.lengths != nil {
+		q.lengths.Discard()
+	}
+}
+
 // run queues all groups. The event that it returns is behind all that is queued.
 func (e *deviceEncoder) run(groups [][]coded) (last device.Event, err error) {
 	var before *queuedGroup
@@ -143,8 +151,7 @@ func (e *deviceEncoder) run(groups [][]coded) (last device.Event, err error) {
 		before = next
 	}
 	if err != nil && before != nil {
-		_ = e.s.a.Finish(before.event, nil) // the staging memory must not be used any more when the caller goes on
-		before.lengths.Discard()
+		before.giveUp(e.s) // the staging memory must not be used any more when the caller goes on
 	}
 	return last, err
 }
@@ -172,19 +179,13 @@ func (e *deviceEncoder) encode(group []coded, place stagedGroup) (*queuedGroup, 
 	if err == nil {
 		return q, nil
 	}
-	if q.event != nil {
-		_ = e.s.a.Finish(q.event, nil)
-	}
-	if q.lengths != nil {
-		q.lengths.Discard()
-	}
+	q.giveUp(e.s)
 	return nil, err
 }
 
 // send waits for the lengths of a group and queues the copies of its containers. It drops the event of the copies before, and returns that of these.
 func (e *deviceEncoder) send(q *queuedGroup, before device.Event) (device.Event, error) {
-	if err := e.s.a.Wait(q.event); err != nil {
-		q.lengths.Discard()
+	if err := e.s.a.Wait(q.event); err != nil { // kernels may still write the lengths: their memory stays taken
 		return before, err
 	}
 	sealed := len(e.all)
@@ -236,7 +237,8 @@ func (e *deviceEncoder) seal(until int) error {
 // decodeToDevice brings what the host has encoded to a slot of a device. The device decodes, or, if it cannot, the host does so beside the cache.
 func (p *Path) decodeToDevice(s *deviceSlot) error {
 	if from := p.source.Bytes(); from != nil && p.o.Staging != nil && p.version.Encoding != nil {
-		if err := s.decodeOnDevice(p.version.Encoding, from); !errors.Is(err, device.ErrCodec) {
+		err := s.decodeOnDevice(p.version.Encoding, from)
+		if !errors.Is(err, device.ErrCodec) && !errors.Is(err, device.ErrContainer) { // the host tells what is wrong with a container
 			return err
 		}
 	}
@@ -258,11 +260,14 @@ func (s *deviceSlot) decodeOnDevice(encoding *model.Encoding, from []byte) error
 	d := &deviceDecoder{s: s, from: from, kinds: p.kinds()}
 	last, err := d.run(encoding)
 	if err != nil {
-		err = s.a.Finish(last, err)
-		d.discard()
+		if last == nil || s.a.Wait(last) == nil {
+			d.discard()
+		}
 		return err
 	}
-	err = s.verify(last) // it returns when all that was queued has ended
+	if err = s.verify(last); err != nil && status.CodeOf(err) != status.Corrupt {
+		return err // the kernels may not have ended
+	}
 	if bad := d.faults(); bad >= 0 {
 		s.bad = []int32{int32(bad)}
 		return checkpoint.Damaged(bad, p.c.Tiers[p.x.From])
@@ -339,7 +344,7 @@ func (d *deviceDecoder) decode(group []model.Container, place stagedGroup) (devi
 		q.faults, err = s.lane.Decode(all, place.scratch)
 		return err
 	})
-	if q.faults != nil {
+	if q.faults != nil && x != nil { // without an event nothing tells when the kernels have written them: their memory stays taken
 		d.queued = append(d.queued, q)
 	}
 	return x, err
