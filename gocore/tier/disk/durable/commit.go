@@ -157,8 +157,8 @@ func clarifiesFirst(a, b *Change) int {
 
 // write makes a group durable, and returns the segments whose sync failed.
 func (d *Dir) write(group []*Change) map[int64]error {
-	//mutation:file-of-an-empty-checkpoint
 	d.refuseSources(group)
+	//mutation:file-of-an-empty-checkpoint
 	d.createFiles(group)
 	d.enqueue(group)
 	d.encode(group)
