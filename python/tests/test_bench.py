@@ -17,6 +17,9 @@ from velocpy.bench import report
 
 ROOT = Path(__file__).resolve().parents[2]
 
+#: What the claim with the bars of `lease` and `small` says.
+ON_THE_HOST = "lease of host memory, and checkpoint() of ten regions of 1 KiB, µs"
+
 
 @pytest.mark.parametrize("name", sorted(BENCHMARKS))
 def test_quick_run_writes_a_result(name, tmp_path):
@@ -83,7 +86,7 @@ def test_every_missed_claim_of_the_committed_results_has_its_reason():
 
 def test_what_is_missed_is_listed_with_peer_figure_bar_and_reason():
     judged = claims.judge([result("lease", "lease of 64 KiB, µs", 30.0, 20), result("scale", "bytes", 1, 2)])
-    assert claims.missed(judged) == ["* **lease of host memory, µs**: 30, bar ≤ 20. Not explained yet."]
+    assert claims.missed(judged) == [f"* **{ON_THE_HOST}**: 30, bar ≤ 20. Not explained yet."]
     (line,) = claims.missed(claims.judge([result("shot-link", "x: of the ring's blocked time", 0.9, 0.5)]))
     assert line.startswith(
         "* **shots over the link, by blocked time**, beside the ring: 0.9, bar ≤ 0.5. Where the host"
@@ -107,11 +110,11 @@ def test_a_claim_is_missed_by_the_median_of_one_of_its_bars():
     head, rule, line = table_of(runs)
     assert head == "| claim | peer | ceiling | ratio or figure | bar | holds |"
     assert rule.count("|") == head.count("|")
-    assert line == "| lease of host memory, µs | – | – | 15 | ≤ 20 | holds |"
+    assert line == f"| {ON_THE_HOST} | – | – | 15 | ≤ 20 | holds |"
     scale = result("scale", "bytes", 2, 1)
     lines = table_of([*runs, measured(20, 21.0, "1 MiB"), scale, measured(30, 1.0, "2 MiB")])[2:]
     assert lines == [
-        "| lease of host memory, µs | – | – | 1 … 21 | ≤ 20, ≤ 30 | **2 of 3** |",
+        f"| {ON_THE_HOST} | – | – | 1 … 21 | ≤ 20, ≤ 30 | **2 of 3** |",
         "| memory of a record, bytes | – | – | 2 | ≤ 1 | **misses** |",
     ]
     with pytest.raises(ValueError, match="no claim"):
@@ -131,7 +134,7 @@ def test_peers_and_ceilings_have_columns_of_their_own():
 )
 def test_figures_of_few_rounds_are_marked(rounds, mark):
     (line,) = table_of([result("small", "x, µs", 12.0, 30, rounds=each) for each in rounds])[2:]
-    assert line == f"| checkpoint() of ten 1-KiB regions, µs | – | – | 12{mark} | ≤ 30 | holds |"
+    assert line == f"| {ON_THE_HOST} | – | – | 12{mark} | ≤ 30 | holds |"
 
 
 def test_one_run_with_wrong_bytes_is_not_hidden_by_others():

@@ -128,7 +128,7 @@ class Restores(TypedDict):
 
 
 class ReductionStats(TypedDict):
-    """What reducing the checkpoints of a history did on their way to the disk and back."""
+    """What reducing the checkpoints of a history did on their way down and back."""
 
     #: See `Store.history`. The chunk in bytes and the digest are those of de-duplication, 0 and "" otherwise.
     method: str
@@ -141,10 +141,10 @@ class ReductionStats(TypedDict):
     encoded_from: int
     encoded_to: int
     plain_bytes: int
-    #: How long the transfers took that encoded, and for how much of that the disk waited for the encoder.
+    #: How long the transfers took that encoded, and for how much of that a disk waited for the encoder.
     encode_ns: int
     encoder_ns: int
-    #: Loads and restores of encoded checkpoints from the disk, the bytes of their regions, and how long these took.
+    #: Loads and restores that decoded, the bytes of their regions, and how long these took.
     decoded: int
     decoded_bytes: int
     decode_ns: int

@@ -132,16 +132,16 @@ class Store:
             - ``"codec"``: they are encoded without loss, region by region, on the way to the disk in the modes that a
               sample of their bytes recommends. What does not become at least 3 % smaller goes as it is. Checkpoints of
               a CUDA device are encoded by the device on the way to the host, and decoded by it on the way back: fewer
-              bytes cross the link, and the host tier holds more of them. A twentieth of the device's tier is used for
-              that; in a tier of less than 70 MiB they go to the host as they are.
+              bytes cross the link, and the host tier holds more of them. At most a twentieth of the device's tier, and
+              at most 86 MiB, is used for that; in a tier of less than 67 MiB they go to the host as they are.
             - ``"auto"``: as ``"codec"``, but the times of flushes and loads are compared with those of checkpoints that
               go as they are, and the way that takes longer is tried seldom. Checkpoints of host memory are also
               de-duplicated, as by ``"runs"``, where less than three quarters of their bytes are new.
             - ``"basic"``, ``"list"``, ``"tree"``, ``"runs"``: they are de-duplicated in chunks (Tan et al., ICPP'23): a
               checkpoint takes the bytes that no earlier one of the history has at the disk, encoded as by ``"codec"``,
               and metadata. The metadata is a bitmap of the chunks that changed in place, an entry for each new or
-              shifted chunk, for each subtree of these, or for each run of these. ``"full"`` stores every checkpoint
-              whole, for comparison.
+              shifted chunk, for each subtree of these, or for each run of these, or a list of all runs where that is
+              shorter. ``"full"`` stores every checkpoint whole, for comparison.
             - None: as before.
 
             It holds for this store until it is closed, and is stored nowhere: a store that is opened later restores
@@ -150,8 +150,9 @@ class Store:
             docs/deduplication-format.md how the bytes look.
 
             The bytes that a de-duplicated checkpoint shares with others stay on the disk until the last checkpoint
-            that needs them is dropped. Each refers to the objects of at most 64 others: one that would refer to more is
-            stored whole. Without a host tier, a history is encoded only, as by ``"codec"``.
+            that needs them is dropped. Each refers to the objects of at most 64 others: one that would refer to more
+            stores some of their bytes anew, or all of its own. Without a host tier, a history is encoded only, as by
+            ``"codec"``.
         chunk
             Of de-duplication, by ``"auto"`` too: bytes of a chunk, a power of two from 32 to 4096. None: 1024.
         digest

@@ -12,3 +12,8 @@ var (
 	// ErrKind marks an element kind that the codec does not know.
 	ErrKind = errors.New("unknown kind of elements")
 )
+
+// IsDamage tells whether an error of decoding is about the container, and not about what the caller could not read.
+func IsDamage(err error) bool {
+	return errors.Is(err, ErrCorrupt) || errors.Is(err, ErrReference) || errors.Is(err, ErrLength)
+}

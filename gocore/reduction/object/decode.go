@@ -1,8 +1,6 @@
 package object
 
 import (
-	"errors"
-
 	"velocpy/gocore/model"
 	"velocpy/gocore/reduction/codec"
 	"velocpy/gocore/reduction/regions"
@@ -96,7 +94,7 @@ func (d *decoder) group(pieces []piece, room, plain []byte) error {
 
 // damaged makes an error of package codec a Damage.
 func damaged(err error, region, source int) error {
-	if errors.Is(err, codec.ErrCorrupt) || errors.Is(err, codec.ErrReference) || errors.Is(err, codec.ErrLength) {
+	if codec.IsDamage(err) {
 		return &Damage{region, source, err}
 	}
 	return err

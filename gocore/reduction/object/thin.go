@@ -15,10 +15,11 @@ func (w *Writer) thin() {
 	if last == nil {
 		return
 	}
-	shares := shares(last)
-	if len(shares) <= w.options.MaxSources-w.options.MaxSources/8 { // the record may name some more
+	named := last.Named()
+	if len(named) <= w.options.MaxSources-w.options.MaxSources/8 { // the record may name some more
 		return
 	}
+	shares := shares(last, named)
 	slices.SortFunc(shares, func(a, b share) int { return cmp.Or(cmp.Compare(a.bytes, b.bytes), cmp.Compare(a.number, b.number)) })
 	var gone []uint32
 	for _, s := range shares[:len(shares)-(w.options.MaxSources+1)/2] {
@@ -33,8 +34,8 @@ type share struct {
 	bytes  uint64
 }
 
-// shares returns the share of each object that a map names, in the order of numbers.
-func shares(m *difference.Map) (list []share) {
+// shares returns the shares of the objects that a map names.
+func shares(m *difference.Map, named []uint32) (list []share) {
 	bytes := map[uint32]uint64{}
 	for i := range m.Regions {
 		l := &m.Regions[i]
@@ -46,7 +47,7 @@ func shares(m *difference.Map) (list []share) {
 			return true
 		})
 	}
-	for _, number := range m.Named() {
+	for _, number := range named {
 		list = append(list, share{number, bytes[number]})
 	}
 	return list

@@ -55,6 +55,9 @@ func (w *Writer) Known() []uint32 {
 
 // Forget makes nothing later refer to objects: they are gone, or were never written. The caller calls it before it removes an object that Known returns.
 func (w *Writer) Forget(numbers ...uint32) {
+	if len(numbers) == 0 {
+		return
+	}
 	w.lineage.Forget(numbers...)
 	w.broken = w.broken || slices.ContainsFunc(numbers, func(n uint32) bool { return slices.Contains(w.bases, n) })
 }

@@ -1,7 +1,6 @@
 package regions
 
 import (
-	"errors"
 	"fmt"
 
 	"velocpy/gocore/model"
@@ -102,7 +101,7 @@ func (d *decoder) decode(parts []partial, room []byte) error {
 	for i := range parts {
 		p := &parts[i]
 		if err := d.decodeOne(p, encoded[p.At.Offset-begin:p.At.End()-begin]); err != nil {
-			if errors.Is(err, codec.ErrCorrupt) || errors.Is(err, codec.ErrReference) || errors.Is(err, codec.ErrLength) {
+			if codec.IsDamage(err) {
 				err = &Damage{p.Region, fmt.Errorf("the container of bytes %d to %d: %w", p.Plain.Offset, p.Plain.End(), err)}
 			}
 			return err

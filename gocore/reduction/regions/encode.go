@@ -14,8 +14,8 @@ import (
 // time, and offsets ascend. The bytes must not change before the next call with the same room.
 type Plain func(at int64, room []byte) ([]byte, error)
 
-// Sink takes the encoded bytes, each of them once and in their order, in whole blocks of BlockBytes: behind the last container stand zeros. One goroutine calls it
-// at a time. It may use the bytes until it returns.
+// Sink takes the encoded bytes, each of them once and in their order, in whole blocks of BlockBytes: zeros fill the last one, behind the containers and what
+// EncodeBefore puts behind them. One goroutine calls it at a time. It may use the bytes until it returns.
 type Sink func(p []byte) error
 
 // Behind gives the bytes that follow the containers.
@@ -109,7 +109,7 @@ type encoder struct {
 	moved     sync.Cond  // turn or err has changed
 	turn      int        // index of the container that is written next
 	collected []byte
-	written   int64 // bytes of containers, those collected included
+	written   int64 // bytes of containers, and of what is behind them, those collected included
 	lengths   []uint32
 	err       error
 }

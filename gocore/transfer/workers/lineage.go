@@ -59,9 +59,10 @@ func (l *lineage) Draft(regions []dedup.Region) (*object.Draft, []model.Source, 
 
 // gone returns the numbers of the objects that the disk has no longer, and forgets their places.
 func (l *lineage) gone() (numbers []uint32) {
+	known := l.state.Writer.Known()
 	l.s.Lock()
 	defer l.s.Unlock()
-	for _, number := range l.state.Writer.Known() {
+	for _, number := range known {
 		if s, ok := l.state.Places[number]; !ok || !l.s.Disk.HasObject(l.state.ID, &s) {
 			numbers = append(numbers, number)
 		}

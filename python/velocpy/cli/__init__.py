@@ -174,7 +174,7 @@ def bench(arguments: tuple[str, ...]) -> None:
 @click.option(
     "--reduce",
     type=click.Choice(get_args(Reduction)),
-    help="Encode or de-duplicate the wavefields on their way to the disk, without loss, and tell what that saved.",
+    help="Encode or de-duplicate the wavefields on their way down, without loss, and tell what that saved.",
 )
 @click.option(
     "--out",

@@ -159,7 +159,7 @@ def _links(outcome: Outcome) -> Table:
 
 
 def _reduction(outcome: Outcome, saved: dict[str, float]) -> Table:
-    table = _table(f"wavefields reduced by {outcome.settings.reduce} on their way to the disk", ("", "all shots"))
+    table = _table(f"wavefields reduced by {outcome.settings.reduce} on their way down", ("", "all shots"))
     encoded, before, after = (saved[name] for name in ("encoded", "encoded_from", "encoded_to"))
     table.add_row("encoded, and left as they were", f"{encoded:.0f}, {saved['plain']:.0f}")
     if encoded:

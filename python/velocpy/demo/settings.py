@@ -43,7 +43,7 @@ class Settings:
     device_fraction: float | None = None
     #: Whether fields on a device are given as addresses and a stream, not as arrays.
     pointers: bool = False
-    #: How the wavefields are reduced on their way to the disk: see `velocpy.Store.history`. None: not at all.
+    #: How the wavefields are reduced on their way down: see `velocpy.Store.history`. None: not at all.
     reduce: Reduction | None = None
     #: Folder for the disk tier; None: the system's for temporary files.
     path: Path | None = None
