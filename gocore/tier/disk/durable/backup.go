@@ -39,6 +39,7 @@ type Backup struct {
 	latest map[keyOf]uint64  // serials, of the keys of the copy
 	next   int64             // offset in the space of the copy where free room begins
 	rooms  map[claim]int64   // offset in the copy of the objects that are there, by their rooms in the source; none is its row's own
+	bad    map[claim]int     // how often a copy of an object did not match its checksums
 	rounds int
 	wrong  map[uint64]int // by serial: how often a copy did not match its checksums
 	done   BackedUp
@@ -86,7 +87,7 @@ var ErrNotEmpty = errors.New("the directory is not empty")
 
 // NewBackup begins a backup into an empty directory, which it creates if needed. It fails with ErrDamaged if the source's catalog is damaged.
 func NewBackup(from, to Options) (_ *Backup, err error) {
-	b := &Backup{copied: map[uint64]source{}, latest: map[keyOf]uint64{}, wrong: map[uint64]int{}, rooms: map[claim]int64{}, landed: make(chan error)}
+	b := &Backup{copied: map[uint64]source{}, latest: map[keyOf]uint64{}, wrong: map[uint64]int{}, rooms: map[claim]int64{}, bad: map[claim]int{}, landed: make(chan error)}
 	if b.from, err = Read(from); err != nil {
 		return nil, err
 	}
@@ -194,13 +195,14 @@ func (b *Backup) copyOne(x source, buffer []byte, w *window) (*Change, error) {
 		return nil, err
 	}
 	b.to.identity.locate(&put, off)
-	if x.damaged = !b.proves(&put, w); x.damaged {
-		b.forget(claims)
+	copies, _ := b.to.identity.claims(&put)
+	wrong := b.disproved(&put, copies, w)
+	if x.damaged = len(wrong) > 0; x.damaged {
+		b.forget(claims, copies, wrong)
 		if b.wrong[x.serial]++; b.wrong[x.serial] < mostTries {
 			return nil, nil // the next read of the catalog tells whether the writer has overwritten it
 		}
 	}
-	copies, _ := b.to.identity.claims(&put)
 	for _, c := range copies {
 		x.rooms = append(x.rooms, c.run)
 	}
@@ -270,11 +272,16 @@ func (b *Backup) namesStore(claims []claim) error {
 	return nil
 }
 
-// forget gives up the copies of objects that did not match checksums, so that another row that needs the objects copies them again.
-func (b *Backup) forget(claims []claim) {
-	for _, c := range claims {
-		c.own = false
-		delete(b.rooms, c)
+// forget gives up the copies of objects that have wrong ranges, so that the next row that needs the objects copies them again. An object that was wrong
+// mostTries times stays as it is: its damage is in the source, and each of the rows that need it would take more room.
+func (b *Backup) forget(claims, copies []claim, wrong []run) {
+	for i, c := range claims {
+		if slices.ContainsFunc(wrong, func(r run) bool { return r.from < copies[i].end && copies[i].from < r.end }) {
+			c.own = false
+			if b.bad[c]++; b.bad[c] < mostTries {
+				delete(b.rooms, c)
+			}
+		}
 	}
 }
 
@@ -375,27 +382,28 @@ func (b *Backup) stands(x source) bool {
 	return ok && !copied
 }
 
-// mostTries is the number of copies that must fail verification, while the catalog still lists the checkpoint, before it counts as damaged.
+// mostTries is the number of copies of a checkpoint, or of an object, that must fail verification, while the catalog still lists the checkpoint, before it counts
+// as damaged.
 const mostTries = 2
 
-// proves verifies the copied bytes against the row's checksums, and that those of a row that is not raw can be decoded; true for a raw row without checksums.
-func (b *Backup) proves(row *catalog.Row, w *window) bool {
+// disproved verifies the copied bytes in their rooms against the row's checksums, and that those of a row that is not raw can be decoded. It returns ranges with
+// bytes that are wrong; none for a raw row without checksums.
+func (b *Backup) disproved(row *catalog.Row, rooms []claim, w *window) (wrong []run) {
 	files := map[int64]int64{}
-	claims, _ := b.to.identity.claims(row)
-	for _, c := range claims {
+	for _, c := range rooms {
 		for first, end := b.to.Space().Segments(c.from, c.end-c.from); first < end; first++ {
 			files[first] = b.to.identity.segment // the bytes were written just now
 		}
 	}
 	c := &Check{v: &View{contents: b.to.contents, data: b.to.Space()}, files: files}
-	cut := cutter{row: row, lies: claims[0].run, read: row.Sums != nil || row.Content != catalog.Raw}
+	cut := cutter{row: row, lies: rooms[0].run, read: row.Sums != nil || row.Content != catalog.Raw}
 	for p, ok := cut.next(); ok; p, ok = cut.next() {
 		w.begin(p.lies.end)
-		if len(c.examine(w, p)) > 0 {
-			return false
+		for _, s := range c.examine(w, p) {
+			wrong = append(wrong, s.suspect)
 		}
 	}
-	return true
+	return wrong
 }
 
 // commit makes changes durable.

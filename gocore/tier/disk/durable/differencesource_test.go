@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"velocpy/gocore/base/checksum"
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
 	"velocpy/gocore/reduction/difference"
@@ -378,6 +379,58 @@ func TestBackupOfDamagedDifferences(t *testing.T) {
 	o.Dir = backupDir
 	if sum := checkOf(t, o, Scope{Data: true}); sum.Damaged != 2 {
 		t.Errorf("%+v", sum)
+	}
+}
+
+// An object that many checkpoints need and that is damaged is copied a second time, and no more; what is intact is copied once.
+func TestABackupCopiesADamagedObjectTwice(t *testing.T) {
+	s := differenceSite(t)
+	for key := range int64(12) {
+		s.put("a", model.NumberKey(key+1), 600<<10+17)
+	}
+	s.close()
+	damaged := s.objectsOf(1)[1]
+	if s.objectsOf(12)[1] != damaged {
+		t.Fatal("the last checkpoint does not need the first object")
+	}
+	s.flipAt(damaged[1].from)
+	b, err := NewBackup(s.o, Options{FS: s.fs, Dir: backupDir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := int64(0)
+	for from, end := range b.from.Occupied() {
+		used += end - from
+	}
+	for done := false; !done; {
+		if done, err = b.Step(func() bool { return false }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := b.Done(); got.Checkpoints != 12 || got.Damaged != 12 {
+		t.Errorf("%+v", got)
+	}
+	if most := used + blocks(damaged[1].end-damaged[0].from); b.next > most {
+		t.Errorf("it took %d bytes of the space, more than %d", b.next, most)
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Goroutines that verify share a checkpoint of which an object has few bytes.
+func TestPiecesOfASmallObjectAreShared(t *testing.T) {
+	const region = 3*pieceLeaves*checksum.LeafBytes + 1
+	row := catalog.Row{Difference: &model.Difference{}, Sums: []uint64{0}, Leaves: make([]uint64, checksum.Leaves(region))}
+	row.Layout = &catalog.Layout{Layout: model.Layout{Spans: []model.Span{{Bytes: region}}, Slot: region}}
+	c := &Check{cut: cutter{row: &row, lies: run{0, segment.Block}, ends: 1 << 40}}
+	for i := range 4 {
+		if got := c.takeSome(nil); len(got) != 1 || got[0].from != i*pieceLeaves {
+			t.Errorf("%d: %d pieces: %+v", i, len(got), got)
+		}
+	}
+	if got := c.takeSome(nil); len(got) != 0 {
+		t.Errorf("there are more pieces: %+v", got)
 	}
 }
 

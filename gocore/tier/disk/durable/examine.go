@@ -20,9 +20,12 @@ type suspicion struct {
 
 // suspect returns a suspicion about the leaves from, ..., end-1 of a piece.
 func (p *piece) suspect(from, end int, lies run, fault Kind, why string) suspicion {
-	start := int64(from) * checksum.LeafBytes
-	bytes := min(int64(end)*checksum.LeafBytes, p.row.Layout.Spans[p.region].Bytes) - start
-	return suspicion{*p, fault, start, bytes, lies, why}
+	return suspicion{*p, fault, int64(from) * checksum.LeafBytes, p.bytes(from, end), lies, why}
+}
+
+// bytes is the length of the leaves from, ..., end-1 of the piece's region.
+func (p *piece) bytes(from, end int) int64 {
+	return min(int64(end)*checksum.LeafBytes, p.row.Layout.Spans[p.region].Bytes) - int64(from)*checksum.LeafBytes
 }
 
 // mismatch is the reason of most suspicions.

@@ -37,16 +37,20 @@ type cutter struct {
 	packed    int64 // bytes of the containers before that one
 }
 
-// takeSome appends the next pieces, as many as one window covers.
+// takeSome appends the next pieces, as many as one window covers. Those of differences may cover little of it and much of their checkpoints, so their plain
+// bytes count too: other goroutines are to get some.
 func (c *Check) takeSome(to []piece) []piece {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for len(to) == 0 || c.ahead() < to[0].lies.from+windowBytes && len(to) < piecesAtOnce {
+	decoded := int64(0)
+	for len(to) == 0 || c.ahead() < to[0].lies.from+windowBytes && len(to) < piecesAtOnce && decoded < pieceLeaves*checksum.LeafBytes {
 		p, ok := c.take()
 		if !ok {
 			break
 		}
-		to = append(to, p)
+		if to = append(to, p); p.row.Difference != nil {
+			decoded += p.bytes(p.from, p.end)
+		}
 	}
 	return to
 }
