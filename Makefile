@@ -77,8 +77,8 @@ nocgo-packages:
 	CGO_ENABLED=0 go test -timeout 20m -p $(GOJOBS) $(NO_CABI)
 	go -C tools test ./mutate
 
-# Of the commits that CI counts, two of three have the histories of these tests reduced, by turns by the codec and by de-duplication.
-REDUCED := $(if $(VELOCPY_TURN),$(word $(shell expr 1 + $(VELOCPY_TURN) % 3),raw codec tree),raw codec tree)
+# Of the commits that CI counts, three of four have the histories of these tests reduced, by turns by the codec and by de-duplication.
+REDUCED := $(if $(VELOCPY_TURN),$(word $(shell expr 1 + $(VELOCPY_TURN) % 4),raw codec tree tree+zstd),raw codec tree tree+zstd)
 
 nocgo-durably:
 	set -e; for method in $(REDUCED); do CGO_ENABLED=0 go test ./gocore/store -args -durably -reduced $$method; done

@@ -5,6 +5,7 @@ type Reduction struct {
 	Method       string `json:"method"`
 	Chunk        int    `json:"chunk"`         // bytes; of de-duplication; 0: the method removes no duplicates
 	Digest       string `json:"digest"`        // of de-duplication
+	Compressor   string `json:"compressor"`    // of the host; "": none
 	Encoded      int64  `json:"encoded"`       // checkpoints that were encoded on their way down
 	Plain        int64  `json:"plain"`         // … and that went as they were
 	EncodedFrom  int64  `json:"encoded_from"`  // bytes of those encoded, before

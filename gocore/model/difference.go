@@ -24,6 +24,7 @@ type Difference struct {
 	Lineage    uint64 // number of the lineage; random, so that no other lineage in the store has it
 	Number     uint32 // of the checkpoint in its lineage
 	Data, Meta int64  // bytes of the containers, a multiple of ContainerAlign, and of the metadata
+	Sections   bool   // the containers of its objects are of the version that has sections
 	Sources    []Source
 }
 

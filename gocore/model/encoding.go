@@ -38,6 +38,8 @@ func alignUp(n int64) int64 { return (n + ContainerAlign - 1) / ContainerAlign *
 type Encoding struct {
 	Part    int64    // bytes, a multiple of PartGrain
 	Lengths []uint32 // of the containers, in their order: bytes, multiples of ContainerAlign
+	// Sections: the containers are of the version that has sections. No device decodes them.
+	Sections bool
 }
 
 // Containers is the number of containers of a region of so many bytes.

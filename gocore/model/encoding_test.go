@@ -58,23 +58,23 @@ func TestImpossibleEncodings(t *testing.T) {
 	regions := []Span{{0, PartGrain + 1}, {PartGrain + 64, 0}, {PartGrain + 64, 5}}
 	most := uint32(ContainerBound(PartGrain))
 	for name, e := range map[string]Encoding{
-		"no part":          {0, []uint32{16, 16, 16}},
-		"an odd part":      {PartGrain + 1, []uint32{16, 16, 16}},
-		"a large part":     {2 * MostPart, []uint32{16, 16}},
-		"too few":          {PartGrain, []uint32{16, 16}},
-		"too many":         {PartGrain, []uint32{16, 16, 16, 16}},
-		"none":             {PartGrain, nil},
-		"an empty one":     {PartGrain, []uint32{16, 0, 16}},
-		"an odd container": {PartGrain, []uint32{16, 24, 16}},
-		"a long one":       {PartGrain, []uint32{most + 16, 16, 16}},
-		"a long last one":  {PartGrain, []uint32{16, 16, 112}},
-		"huge ones":        {2 * PartGrain, []uint32{1<<32 - 16, 1<<32 - 16}},
+		"no part":          {Part: 0, Lengths: []uint32{16, 16, 16}},
+		"an odd part":      {Part: PartGrain + 1, Lengths: []uint32{16, 16, 16}},
+		"a large part":     {Part: 2 * MostPart, Lengths: []uint32{16, 16}},
+		"too few":          {Part: PartGrain, Lengths: []uint32{16, 16}},
+		"too many":         {Part: PartGrain, Lengths: []uint32{16, 16, 16, 16}},
+		"none":             {Part: PartGrain, Lengths: nil},
+		"an empty one":     {Part: PartGrain, Lengths: []uint32{16, 0, 16}},
+		"an odd container": {Part: PartGrain, Lengths: []uint32{16, 24, 16}},
+		"a long one":       {Part: PartGrain, Lengths: []uint32{most + 16, 16, 16}},
+		"a long last one":  {Part: PartGrain, Lengths: []uint32{16, 16, 112}},
+		"huge ones":        {Part: 2 * PartGrain, Lengths: []uint32{1<<32 - 16, 1<<32 - 16}},
 	} {
 		if err := e.Check(regions); !errors.Is(err, ErrEncoding) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for _, e := range []Encoding{{PartGrain, []uint32{16, 16, 16}}, {PartGrain, []uint32{most, 96, 96}}, {MostPart, []uint32{most + 16, 96}}} {
+	for _, e := range []Encoding{{Part: PartGrain, Lengths: []uint32{16, 16, 16}}, {Part: PartGrain, Lengths: []uint32{most, 96, 96}}, {Part: MostPart, Lengths: []uint32{most + 16, 96}}} {
 		if err := e.Check(regions); err != nil {
 			t.Error(e, err)
 		}

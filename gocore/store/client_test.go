@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 	"unsafe"
@@ -50,7 +51,13 @@ func open(t testing.TB, c config.Config) *Store {
 var durably = flag.Bool("durably", false, "durable disk tiers")
 
 // reduced makes all tests reduce the checkpoints of their histories by a method. Their bytes then can be compressed.
-var reduced = flag.String("reduced", "raw", "method by which histories are reduced")
+var reduced = flag.String("reduced", "raw", "method by which histories are reduced, and behind a plus sign a compressor")
+
+// reduction reads a method, and behind a plus sign a compressor.
+func reduction(text string) Reduction {
+	method, compressor, _ := strings.Cut(text, "+")
+	return Reduction{Method: method, Compressor: compressor}
+}
 
 // countsDiskBytes skips a test that knows how many bytes of a checkpoint the disk has, where they are encoded.
 func countsDiskBytes(t *testing.T) {
@@ -154,7 +161,7 @@ func newClient(t testing.TB, s *Store, name string) *client {
 		t.Fatal(err)
 	}
 	if *reduced != "raw" && !s.Set.ReadOnly {
-		if err := h.Reduce(Reduction{Method: *reduced}); err != nil {
+		if err := h.Reduce(reduction(*reduced)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"velocpy/gocore/figures"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/encoding"
+	"velocpy/gocore/reduction/codec"
 	"velocpy/gocore/reduction/difference"
 	"velocpy/gocore/reduction/digest"
 	"velocpy/gocore/reduction/object"
@@ -20,6 +21,8 @@ type Reduction struct {
 	Method string `json:"method"`
 	Chunk  int    `json:"chunk"`  // bytes; of de-duplication; 0: defaultChunk
 	Digest string `json:"digest"` // of de-duplication; "": defaultDigest
+
+	Compressor string `json:"compressor"` // of the host; "": none
 }
 
 // method is what a name of a method stands for.
@@ -36,6 +39,8 @@ var methods = map[string]method{
 }
 
 var digests = map[string]digest.Kind{"xxh3": digest.XXH3, "murmur3": digest.Murmur3}
+
+var compressors = map[string]codec.Compression{"": codec.NoCompression, "zstd": codec.Zstd, "s2": codec.S2, "huff0": codec.Huff0}
 
 const (
 	// defaultChunk keeps the digests of a tree below 4 % of the checkpoint.
@@ -64,6 +69,10 @@ func (r *Reduction) complete() error {
 	switch {
 	case !ok:
 		return status.New(status.Invalid, "no method of reduction is called %.40q", r.Method)
+	case m.encodes != encoding.Codec && m.encodes != encoding.Lineage && r.Compressor != "":
+		return status.New(status.Invalid, "the method %q has no compressor", r.Method)
+	case compressors[r.Compressor] == codec.NoCompression && r.Compressor != "":
+		return status.New(status.Invalid, "no compressor is called %.40q", r.Compressor)
 	case m.removes == 0 && (r.Chunk != 0 || r.Digest != ""):
 		return status.New(status.Invalid, "the method %q removes no duplicates: it has neither chunks nor digests", r.Method)
 	case m.removes == 0:
@@ -99,18 +108,20 @@ func (h *History) Reduce(r Reduction) error {
 		known = &cache.Reduction{}
 		s.Reductions[h.h.Name] = known
 	}
-	if f := &known.Figures; known.Planner != nil && f.Method == r.Method && f.Chunk == r.Chunk && f.Digest == r.Digest {
+	if f := &known.Figures; known.Planner != nil && f.Method == r.Method && f.Chunk == r.Chunk && f.Digest == r.Digest &&
+		f.Compressor == r.Compressor {
 		return nil
 	}
 	l, err := s.lineageOf(&r)
 	if err != nil {
 		return err
 	}
-	known.Planner, known.Lineage = encoding.New(methods[r.Method].encodes), l
-	if m := known.Planner.Method(); s.Set.Host != nil && (m == encoding.Codec || m == encoding.Auto) {
+	known.Planner, known.Lineage = encoding.New(methods[r.Method].encodes, compressors[r.Compressor]), l
+	if s.Set.Host != nil && known.Planner.OnDevice() {
 		s.SetStagingAside()
 	}
 	known.Figures.Method, known.Figures.Chunk, known.Figures.Digest = r.Method, r.Chunk, r.Digest
+	known.Figures.Compressor = r.Compressor
 	return nil
 }
 

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
@@ -32,7 +33,7 @@ func smooth(n int, seed uint64) []byte {
 func reducing(t *testing.T, s *Store, method string) *client {
 	t.Helper()
 	c := newClient(t, s, "h")
-	if err := c.h.Reduce(Reduction{Method: method}); err != nil {
+	if err := c.h.Reduce(reduction(method)); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -96,11 +97,14 @@ func TestEncodedCheckpointsComeBack(t *testing.T) {
 		host    int64
 		durable bool
 		verify  string
+		method  string
 	}{
 		"by way of the host": {host: 8 << 20}, "straight": {}, "durable": {host: 8 << 20, durable: true}, "durable, straight": {durable: true},
 		"unverified": {host: 8 << 20, durable: true, verify: "off"},
+		"zstd":       {host: 8 << 20, durable: true, method: "codec+zstd"}, "s2, straight": {method: "codec+s2"}, "huff0, unverified": {verify: "off", method: "codec+huff0"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			method := cmp.Or(tc.method, "codec")
 			fs := vfs.NewMem(256 << 20)
 			cfg := cached(tc.host, 64<<20, fs)
 			if tc.durable {
@@ -113,7 +117,7 @@ func TestEncodedCheckpointsComeBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { shut(t, s) }()
-			c := reducing(t, s, "codec")
+			c := reducing(t, s, method)
 			for k := range int64(count) {
 				c.mustPutFloats(k, smooth(size, uint64(k)), status.TierDisk)
 			}
@@ -144,7 +148,7 @@ func TestEncodedCheckpointsComeBack(t *testing.T) {
 
 // What does not become smaller is written as it is, and costs no room.
 func TestRandomBytesStayPlain(t *testing.T) {
-	for _, method := range []string{"codec", "auto"} {
+	for _, method := range []string{"codec", "auto", "codec+zstd", "codec+huff0"} {
 		t.Run(method, func(t *testing.T) { staysPlain(t, method) })
 	}
 }

@@ -3,12 +3,14 @@ package encoding
 import (
 	"math/rand/v2"
 	"testing"
+
+	"velocpy/gocore/reduction/codec"
 )
 
 // flushes plays flushes of a history by Auto. It returns how many were de-duplicated, and how many times the plain bytes were written in all.
 func flushes(count int, share func(i int) float64, hashed int64) (removed int, written float64) {
 	const plain, cost = 1 << 20, 1 << 20
-	p := New(Auto)
+	p := New(Auto, codec.NoCompression)
 	r := rand.New(rand.NewPCG(1, 2))
 	since := 0 // checkpoints since one that was de-duplicated: what has changed adds up
 	for i := range count {
@@ -60,7 +62,7 @@ func TestDuplicatesAreRemovedWhereTheyPay(t *testing.T) {
 // Other methods decide nothing by cost.
 func TestOnlyAutoWeighsDuplicates(t *testing.T) {
 	for method, want := range map[Method]bool{Raw: false, Codec: false, Lineage: true} {
-		p := New(method)
+		p := New(method, codec.NoCompression)
 		for range 100 {
 			if p.Removes() != want || p.RemovesSoon() != want {
 				t.Fatalf("method %d removes duplicates: %v", method, !want)

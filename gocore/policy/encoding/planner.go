@@ -33,6 +33,7 @@ const (
 // Planner plans for one history. The caller serializes the calls.
 type Planner struct {
 	method  Method
+	host    codec.Compression
 	layouts map[uint64]*known
 	costs   costs
 	repeats duplicates
@@ -53,8 +54,18 @@ const mostLayouts = 64
 // sampleEvery is how many checkpoints of a layout are planned with one sample.
 const sampleEvery = 32
 
-// New returns a planner that knows nothing.
-func New(m Method) *Planner { return &Planner{method: m, layouts: map[uint64]*known{}} }
+// New returns a planner that knows nothing. A compressor works on the host, and beside the codec.
+func New(m Method, c codec.Compression) *Planner {
+	return &Planner{method: m, host: c, layouts: map[uint64]*known{}}
+}
+
+// Compression is what New was given.
+func (p *Planner) Compression() codec.Compression { return p.host }
+
+// OnDevice tells whether a device encodes its checkpoints: one compresses nothing, and a lineage needs the plain bytes.
+func (p *Planner) OnDevice() bool {
+	return p.host == codec.NoCompression && (p.method == Codec || p.method == Auto)
+}
 
 // Method is what New was given.
 func (p *Planner) Method() Method { return p.method }
@@ -63,6 +74,8 @@ func (p *Planner) Method() Method { return p.method }
 type Plan struct {
 	Way     Way
 	Choices []regions.Choice // by region; nil, and Way is Encoded: a sample is to be taken first
+
+	Compression codec.Compression // of the encoded bytes
 }
 
 // Removes tells whether the next checkpoint is de-duplicated, of one that may be. It is asked before Next. Auto lets the first one go as it is: what that costs is
@@ -96,7 +109,7 @@ func (p *Planner) Next(layout uint64) Plan {
 	}
 	k := p.layouts[layout]
 	if k == nil || k.age >= sampleEvery {
-		return Plan{Way: Encoded}
+		return Plan{Way: Encoded, Compression: p.host}
 	}
 	if k.age++; !k.pays {
 		return Plan{}
@@ -104,7 +117,7 @@ func (p *Planner) Next(layout uint64) Plan {
 	if p.method == Auto && p.costs.next() == Plain {
 		return Plan{}
 	}
-	return Plan{Way: Encoded, Choices: k.choices}
+	return Plan{Way: Encoded, Choices: k.choices, Compression: p.host}
 }
 
 // Sampled tells what a sample said, of a layout whose plan asked for one.
@@ -117,7 +130,7 @@ func (p *Planner) Sampled(layout uint64, c []regions.Choice, plain, encoded int6
 		k = &known{}
 		p.layouts[layout] = k
 	}
-	k.choices, k.age, k.pays = c, 0, float64(encoded) < leastGain*float64(plain)
+	k.choices, k.age, k.pays = c, 0, p.host != codec.NoCompression || float64(encoded) < leastGain*float64(plain)
 }
 
 // Became tells how many bytes a checkpoint of a layout became that was encoded.
@@ -129,6 +142,9 @@ func (p *Planner) Became(layout uint64, plain, encoded int64) {
 	const weight = 0.1
 	x := float64(encoded) / float64(plain)
 	k.part = max(x, k.part+weight*(x-k.part))
+	if p.host != codec.NoCompression && x >= leastGain { // the sample was none of the compressor
+		k.pays = false
+	}
 }
 
 // Expect predicts how much room a checkpoint needs on disk that takes so much in memory. One that needs more is written again, so it is predicted generously.

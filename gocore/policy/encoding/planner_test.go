@@ -14,7 +14,7 @@ import (
 var choices = []regions.Choice{{Kind: codec.Float32, Modes: codec.Only(codec.Diff)}}
 
 func TestRawPlansNothing(t *testing.T) {
-	p := New(Raw)
+	p := New(Raw, codec.NoCompression)
 	for range 100 {
 		if x := p.Next(1); x.Way != Plain {
 			t.Fatal(x)
@@ -25,7 +25,7 @@ func TestRawPlansNothing(t *testing.T) {
 // A layout is sampled first and from time to time, and what does not become smaller goes plain in between.
 func TestSamples(t *testing.T) {
 	for pays, encoded := range map[bool]int64{true: 900, false: 980} {
-		p, samples := New(Codec), 0
+		p, samples := New(Codec, codec.NoCompression), 0
 		for i := range 4 * sampleEvery {
 			x := p.Next(7)
 			if x.Way == Encoded && x.Choices == nil {
@@ -44,7 +44,7 @@ func TestSamples(t *testing.T) {
 }
 
 func TestLayoutsAreBounded(t *testing.T) {
-	p := New(Codec)
+	p := New(Codec, codec.NoCompression)
 	for i := range uint64(10 * mostLayouts) {
 		p.Sampled(i, choices, 1000, 10)
 	}
@@ -59,7 +59,7 @@ func TestAutoLosesLittle(t *testing.T) {
 		cost := [ways]float64{rapid.Float64Range(0.1, 10).Draw(t, "plain"), rapid.Float64Range(0.1, 10).Draw(t, "encoded")}
 		loads := rapid.Bool().Draw(t, "loads")
 		const plain, count = 1 << 20, 4000
-		p := New(Auto)
+		p := New(Auto, codec.NoCompression)
 		spent, best, trials := 0.0, 0.0, 0
 		for i := range count {
 			if i == count/2 && rapid.Bool().Draw(t, "changes") {
@@ -89,7 +89,7 @@ func TestAutoLosesLittle(t *testing.T) {
 // In the long run one way is tried once among so many of the other.
 func TestTrialsBecomeRare(t *testing.T) {
 	for _, cheap := range []Way{Plain, Encoded} {
-		p, tried := New(Auto), 0
+		p, tried := New(Auto, codec.NoCompression), 0
 		p.Sampled(1, choices, 1000, 500)
 		for i := range 10_000 {
 			x := p.Next(1)
@@ -177,7 +177,7 @@ func TestChoices(t *testing.T) {
 // Room is predicted from what checkpoints became lately, generously, and never more than the checkpoint takes in memory. What goes plain needs all of it.
 func TestPredictedRoom(t *testing.T) {
 	const room = 1 << 20
-	p := New(Codec)
+	p := New(Codec, codec.NoCompression)
 	if n := p.Expect(1, room); n != room {
 		t.Errorf("%d bytes of a layout that is not known", n)
 	}
@@ -186,7 +186,7 @@ func TestPredictedRoom(t *testing.T) {
 		t.Errorf("%d bytes before any was encoded", n)
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		p := New(Codec)
+		p := New(Codec, codec.NoCompression)
 		p.Sampled(1, choices, 1000, 500)
 		last := 0.0
 		for range rapid.IntRange(1, 20).Draw(t, "checkpoints") {
@@ -207,7 +207,7 @@ func TestPredictedRoom(t *testing.T) {
 	if n := p.Expect(1, room); n != room {
 		t.Errorf("%d bytes of a layout that does not pay", n)
 	}
-	a := New(Auto)
+	a := New(Auto, codec.NoCompression)
 	a.Sampled(1, choices, 1000, 500)
 	a.Became(1, room, room/2)
 	for range enough {
@@ -222,7 +222,7 @@ func TestPredictedRoom(t *testing.T) {
 // Two transfers that run beside each other end together: the first is told of the time of both, the second of next to nothing. Both count.
 func TestTransfersBesideEachOther(t *testing.T) {
 	for _, cheap := range []Way{Plain, Encoded} {
-		p, right := New(Auto), 0
+		p, right := New(Auto, codec.NoCompression), 0
 		p.Sampled(1, choices, 1000, 500)
 		for range 200 {
 			x := p.Next(1)
@@ -247,7 +247,7 @@ func TestTransfersBesideEachOther(t *testing.T) {
 func TestNoiseIsOutvoted(t *testing.T) {
 	for _, cheap := range []Way{Plain, Encoded} {
 		r := rand.New(rand.NewPCG(5, 5))
-		p, right := New(Auto), 0
+		p, right := New(Auto, codec.NoCompression), 0
 		p.Sampled(1, choices, 1000, 500)
 		const count = 4000
 		for range count {

@@ -126,7 +126,7 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func roundTrip(t *rapid.T, x region) {
-	container := encode(t, x.plain, x.reference, Options{x.kind, x.modes, rapid.IntRange(-1, 3).Draw(t, "goroutines")})
+	container := encode(t, x.plain, x.reference, Options{Kind: x.kind, Modes: x.modes, Goroutines: rapid.IntRange(-1, 3).Draw(t, "goroutines")})
 	c, err := Open(container, len(x.plain))
 	if err != nil {
 		t.Fatal(err)
@@ -240,9 +240,9 @@ func TestGoroutinesDoNotMatter(t *testing.T) {
 			fillFamily(plain[at:min(len(plain), at+3*ChunkBytes/2)], k, rapid.IntRange(0, len(families)-1).Draw(t, "family"), uint64(at))
 		}
 		reference := change(plain, k, 9, 5)
-		want := encode(t, plain, reference, Options{k, AllModes, 1})
+		want := encode(t, plain, reference, Options{Kind: k, Modes: AllModes, Goroutines: 1})
 		for _, n := range []int{2, 7} {
-			if got := encode(t, plain, reference, Options{k, AllModes, n}); !bytes.Equal(got, want) {
+			if got := encode(t, plain, reference, Options{Kind: k, Modes: AllModes, Goroutines: n}); !bytes.Equal(got, want) {
 				t.Fatalf("%d goroutines write another container", n)
 			}
 			back := dirty(len(plain))
@@ -260,7 +260,7 @@ func TestChunksInAnyOrder(t *testing.T) {
 		fillFamily(part(plain, i), Float32, i, uint64(i))
 	}
 	reference := change(plain, Float32, 50, 1)
-	want := encode(t, plain, reference, Options{Float32, AllModes, 1})
+	want := encode(t, plain, reference, Options{Kind: Float32, Modes: AllModes, Goroutines: 1})
 	e, err := NewEncoder(Float32, AllModes)
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Version is the version of the format.
+// Version is the version of the format in which containers have chunks. Those with sections have SectionVersion.
 const Version = 1
 
 // Container is a container whose header and tables were verified. It refers to the bytes that Open got, which must not change while it is used.
@@ -18,7 +18,8 @@ type Container struct {
 	hashes    []byte
 	lengths   []byte
 	modes     []byte
-	payloads  []byte
+	payloads  []byte // of chunks; if there are sections, the whole container
+	sections  []section
 }
 
 // The header. The hash covers everything between itself and the payloads.
@@ -87,7 +88,7 @@ func Seal(container []byte, k Kind, plain int, entries []Entry) (int, error) {
 		}
 	}
 	writeTables(container, entries)
-	writeHeader(container, k, plain, flags, len(entries), at)
+	writeHeader(container, header{Version, k, plain, len(entries), flags, at, payloadsAt(len(entries))})
 	return at, nil
 }
 
@@ -110,19 +111,6 @@ func tables(container []byte, chunks int) (hashes, lengths, modes []byte) {
 	return t[:8*chunks], t[8*chunks : 10*chunks], t[10*chunks:]
 }
 
-func writeHeader(container []byte, k Kind, plain, flags, chunks, total int) {
-	h := container[:headerBytes]
-	copy(h, magic)
-	binary.LittleEndian.PutUint32(h[atVersion:], Version)
-	h[atWord], h[atExp] = k.Word, k.Exponent
-	binary.LittleEndian.PutUint16(h[atFlags:], uint16(flags))
-	binary.LittleEndian.PutUint64(h[atPlain:], uint64(plain))
-	binary.LittleEndian.PutUint64(h[atChunks:], uint64(chunks))
-	binary.LittleEndian.PutUint64(h[atTotal:], uint64(total))
-	clear(h[atZero:])
-	binary.LittleEndian.PutUint64(h[atHash:], xxh3.Hash(container[atVersion:payloadsAt(chunks)]))
-}
-
 // Open verifies the header and the tables of a container, which must end where its last payload ends. plain is the length of the region that the
 // caller expects; another one is ErrLength. Everything else that is wrong is ErrCorrupt. It allocates nothing but the result.
 func Open(container []byte, plain int) (*Container, error) {
@@ -130,29 +118,37 @@ func Open(container []byte, plain int) (*Container, error) {
 		return nil, fmt.Errorf("%w: no header", ErrCorrupt)
 	}
 	h := container[:headerBytes]
-	chunks := binary.LittleEndian.Uint64(h[atChunks:])
-	if chunks > uint64(len(container)-headerBytes)/entryBytes || payloadsAt(int(chunks)) > len(container) {
+	version, entries := binary.LittleEndian.Uint32(h[atVersion:]), binary.LittleEndian.Uint64(h[atChunks:])
+	entry, begin, need := entryBytes, payloadsAt, Chunks(plain)
+	if version == SectionVersion {
+		entry, begin, need = sectionEntry, sectionsAt, sectionsOf(plain)
+	}
+	if entries > uint64(len(container)-headerBytes)/uint64(entry) || begin(int(entries)) > len(container) {
 		return nil, fmt.Errorf("%w: the tables are not complete", ErrCorrupt)
 	}
-	at := payloadsAt(int(chunks))
+	at := begin(int(entries))
 	if xxh3.Hash(container[atVersion:at]) != binary.LittleEndian.Uint64(h[atHash:]) {
 		return nil, fmt.Errorf("%w: wrong hash of header and tables", ErrCorrupt)
 	}
-	if v := binary.LittleEndian.Uint32(h[atVersion:]); v != Version {
-		return nil, fmt.Errorf("%w: version %d of the format, not %d", ErrCorrupt, v, Version)
+	if version != Version && version != SectionVersion {
+		return nil, fmt.Errorf("%w: version %d of the format, not %d or %d", ErrCorrupt, version, Version, SectionVersion)
 	}
 	length := binary.LittleEndian.Uint64(h[atPlain:])
 	if plain < 0 || length != uint64(plain) {
 		return nil, fmt.Errorf("%w: the container has a region of %d B, not %d B", ErrLength, length, plain)
 	}
-	c := &Container{kind: Kind{h[atWord], h[atExp]}, plain: plain, payloads: container[at:]}
-	c.hashes, c.lengths, c.modes = tables(container, int(chunks))
-	flags := binary.LittleEndian.Uint16(h[atFlags:])
-	c.reference = flags&flagReference != 0
-	total := binary.LittleEndian.Uint64(h[atTotal:])
-	if chunks != uint64(Chunks(plain)) || total != uint64(len(container)) || flags&^flagReference != 0 {
-		return nil, fmt.Errorf("%w: %d chunks, %d B, flags %#x do not fit", ErrCorrupt, chunks, total, flags)
+	kind, flags, total := Kind{h[atWord], h[atExp]}, binary.LittleEndian.Uint16(h[atFlags:]), binary.LittleEndian.Uint64(h[atTotal:])
+	if entries != uint64(need) || total != uint64(len(container)) || flags&^flagReference != 0 || version == SectionVersion && flags != 0 {
+		return nil, fmt.Errorf("%w: %d entries, %d B, flags %#x do not fit", ErrCorrupt, entries, total, flags)
 	}
+	if kind.check() != nil {
+		return nil, fmt.Errorf("%w: unknown kind of elements", ErrCorrupt)
+	}
+	if version == SectionVersion {
+		return openSections(container, kind, plain, need)
+	}
+	c := &Container{kind: kind, plain: plain, payloads: container[at:], reference: flags&flagReference != 0}
+	c.hashes, c.lengths, c.modes = tables(container, need)
 	if err := c.check(); err != nil {
 		return nil, err
 	}
@@ -161,9 +157,6 @@ func Open(container []byte, plain int) (*Container, error) {
 
 // check compares the tables with the region and the payloads.
 func (c *Container) check() error {
-	if c.kind.check() != nil {
-		return fmt.Errorf("%w: unknown kind of elements", ErrCorrupt)
-	}
 	total, referenced := 0, false
 	for i, m := range c.modes {
 		if Mode(m) >= modes || c.length(i) > chunkLength(c.plain, i) {
@@ -181,8 +174,13 @@ func (c *Container) check() error {
 // length is the length of chunk i's payload.
 func (c *Container) length(i int) int { return int(binary.LittleEndian.Uint16(c.lengths[2*i:])) }
 
-// Payload is where the payload of chunk i begins in the container. O(i).
-func (c *Container) Payload(i int) int { return payloadsAt(c.Chunks()) + c.offset(i) }
+// Payload is where the payload that has chunk i begins in the container. O(i).
+func (c *Container) Payload(i int) int {
+	if c.sections != nil {
+		return c.sections[i/chunksOfSection].at
+	}
+	return payloadsAt(c.Chunks()) + c.offset(i)
+}
 
 // offset is where chunk i's payload begins. O(i).
 func (c *Container) offset(i int) (at int) {
@@ -198,8 +196,16 @@ func (c *Container) Kind() Kind { return c.kind }
 // Plain is the length of the region.
 func (c *Container) Plain() int { return c.plain }
 
-// Chunks is the number of chunks.
-func (c *Container) Chunks() int { return len(c.modes) }
+// Chunks is the number of chunks, also of a container that has sections.
+func (c *Container) Chunks() int { return Chunks(c.plain) }
+
+// Together is how many neighbouring chunks, counted from the first one, can only be decoded together.
+func (c *Container) Together() int {
+	if c.sections != nil {
+		return chunksOfSection
+	}
+	return 1
+}
 
 // NeedsReference tells whether some chunk needs the reference.
 func (c *Container) NeedsReference() bool { return c.reference }

@@ -180,8 +180,16 @@ func FuzzDecode(f *testing.F) {
 	for _, x := range smallRegions() {
 		f.Add(encode(f, x.plain, x.reference, Options{Kind: x.kind, Modes: x.modes}), uint16(len(x.plain)))
 	}
+	for _, c := range []Compression{Zstd, S2, Huff0} {
+		f.Add(encode(f, ramp(4, 1000), nil, Options{Kind: Int32, Modes: AllModes, Compression: c}), uint16(1000))
+		f.Add(encode(f, bytes.Repeat([]byte{1, 2, 3, 4, 5}, 400), nil, Options{Kind: Int16, Compression: c}), uint16(2000))
+	}
 	f.Fuzz(func(t *testing.T, container []byte, plain uint16) {
-		if at := PayloadsAt(int(plain)); len(container) >= at {
+		at := PayloadsAt(int(plain))
+		if len(container) > atVersion && container[atVersion] == SectionVersion {
+			at = sectionsAt(sectionsOf(int(plain)))
+		}
+		if len(container) >= at {
 			container = bytes.Clone(container)
 			binary.LittleEndian.PutUint64(container[atHash:], xxh3.Hash(container[atVersion:at]))
 		}
@@ -197,7 +205,12 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := range c.Chunks() {
+		for i, s := range c.sections {
+			if xxh3.Hash(dst[i*SectionBytes:][:sectionLength(len(dst), i)]) != s.hash {
+				t.Fatalf("section %d has another hash", i)
+			}
+		}
+		for i := range len(c.modes) {
 			if xxh3.Hash(part(dst, i)) != c.Entry(i).Hash {
 				t.Fatalf("chunk %d has another hash", i)
 			}

@@ -38,6 +38,9 @@ func (c *Container) DecodeChunks(dst, reference []byte, from, to, goroutines int
 	if reference != nil && len(reference) != len(dst) {
 		return fmt.Errorf("%w: it has %d B, and the destination %d B", ErrReference, len(reference), len(dst))
 	}
+	if c.sections != nil {
+		return c.decodeSections(dst, from, to)
+	}
 	return each(divide(to-from, goroutines), func(_ int, r run) error { return c.decodeRun(dst, reference, from, r) })
 }
 

@@ -10,6 +10,9 @@ type Options struct {
 	Kind       Kind
 	Modes      Modes // the allowed modes; AllModes if in doubt. Raw is always allowed
 	Goroutines int   // how many encode; at least one does. The result is the same for any number
+	// Compression makes containers of version 2: each section gets the shorter one of what this compressor makes of it, and of chunks. There must be no reference.
+	// One goroutine encodes.
+	Compression Compression
 }
 
 // Encode writes the container of a region into dst, which has at least Bound(len(plain)) bytes, and returns its length. reference is nil, or the same region in
@@ -24,6 +27,12 @@ func Encode(dst, plain, reference []byte, o Options) (int, error) {
 	}
 	if reference != nil && len(reference) != len(plain) {
 		return 0, fmt.Errorf("%w: it has %d B, and the region %d B", ErrReference, len(reference), len(plain))
+	}
+	if o.Compression != NoCompression {
+		if o.Compression >= compressions || reference != nil {
+			return 0, fmt.Errorf("%w: there is none for compressor %d", ErrReference, o.Compression)
+		}
+		return encodeSections(dst, plain, o)
 	}
 	chunks := Chunks(len(plain))
 	entries := make([]Entry, chunks)

@@ -29,7 +29,7 @@ func SealTables(container []byte, k Kind, plain int) (int, error) {
 		}
 	}
 	clear(container[headerBytes+entryBytes*chunks : payloadsAt(chunks)])
-	writeHeader(container, k, plain, flags, chunks, at)
+	writeHeader(container, header{Version, k, plain, chunks, flags, at, payloadsAt(chunks)})
 	return at, nil
 }
 

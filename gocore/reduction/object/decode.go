@@ -119,6 +119,7 @@ func (d *decoder) container(pieces []piece, encoded, plain []byte) error {
 	for i := range pieces {
 		needed.add(pieces[i].chunks())
 	}
+	needed.complete(c)
 	if err := needed.decode(c, plain[:bytes], &done); err != nil {
 		return err
 	}
@@ -143,6 +144,13 @@ var _ [16 - model.PartGrain/codec.ChunkBytes]struct{}
 var _ [model.PartGrain/codec.ChunkBytes - 16]struct{}
 
 func (s *chunkSet) add(first, behind int) { *s |= 1<<behind - 1<<first }
+
+// complete adds the chunks that can only be decoded together with those of the set.
+func (s *chunkSet) complete(c *codec.Container) {
+	if *s != 0 && c.Together() > 1 {
+		s.add(0, c.Chunks())
+	}
+}
 
 // decode decodes the chunks of the set that are not done.
 func (s chunkSet) decode(c *codec.Container, plain []byte, done *chunkSet) error {

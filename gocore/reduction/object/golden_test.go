@@ -64,6 +64,7 @@ func smallHistory() [][]dedup.Region {
 // smallTier has the small history.
 func smallTier(t fataler, method difference.Method) *tier {
 	s := newTier(t, Options{Method: method, Chunk: 32, Lineage: 0x0123456789abcdef, Record: 100_000})
+	s.compression = codec.NoCompression
 	for _, regions := range smallHistory() {
 		s.add(regions)
 	}
@@ -84,6 +85,7 @@ func TestGoldenBytes(t *testing.T) {
 	}
 	for _, method := range methods[1:] {
 		s := newTier(t, Options{Method: method, Chunk: 32, Lineage: 0x0123456789abcdef, Record: 100_000, handicap: 1 << 30})
+		s.compression = codec.NoCompression
 		defer s.close()
 		for _, regions := range smallHistory() {
 			s.add(regions)

@@ -40,6 +40,7 @@ type tier struct {
 	forgotten   map[uint32]bool
 	random      *rand.Rand
 	copies      int // goroutines
+	compression codec.Compression
 }
 
 func newTier(t fataler, o Options) *tier {
@@ -50,6 +51,7 @@ func newTier(t fataler, o Options) *tier {
 	return &tier{
 		t: t, writer: w, options: o, objects: map[uint32][]byte{}, differences: map[uint32]*model.Difference{}, plain: map[uint32][]dedup.Region{},
 		room: new(regions.Room), forgotten: map[uint32]bool{}, random: rand.New(rand.NewPCG(o.Lineage, 7)), copies: 1 + int(o.Lineage%3),
+		compression: codec.Compression(max(int64(o.Lineage%8)-4, 0)),
 	}
 }
 
@@ -95,7 +97,7 @@ func (s *tier) write(d *Draft, most int64) ([]byte, *model.Difference, error) {
 		object = append(object, p...)
 		return nil
 	}
-	described, err := d.Write(sources, choices, most, sink, regions.Options{Goroutines: s.copies, Room: s.room})
+	described, err := d.Write(sources, choices, most, sink, regions.Options{Goroutines: s.copies, Room: s.room, Compression: s.compression})
 	return object, described, err
 }
 

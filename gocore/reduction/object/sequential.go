@@ -36,6 +36,7 @@ func (r *Reader) Read(region int, from int64, p []byte) error {
 		if err == nil {
 			var needed chunkSet
 			needed.add(piece.chunks())
+			needed.complete(o.codec)
 			err = needed.decode(o.codec, o.plain, &o.done)
 		}
 		if err != nil {

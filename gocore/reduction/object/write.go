@@ -30,7 +30,7 @@ func (d *Draft) Write(sources []model.Source, choices []regions.Choice, most int
 	if err != nil {
 		return nil, err
 	}
-	return &model.Difference{Lineage: d.lineage, Number: d.number, Data: e.Bytes(), Meta: meta, Sources: sources}, nil
+	return &model.Difference{Lineage: d.lineage, Number: d.number, Data: e.Bytes(), Meta: meta, Sections: e.Sections, Sources: sources}, nil
 }
 
 func (d *Draft) check(sources []model.Source) error {

@@ -117,10 +117,11 @@ func (d *decoder) decodeOne(p *partial, container []byte) error {
 		return err
 	}
 	plain := d.slot[p.Plain.Offset:p.Plain.End()]
-	done := 0 // chunks before it are decoded, or not wanted
+	done := 0                               // chunks before it are decoded, or not wanted
+	together := int64(c.Together()) * codec.ChunkBytes
 	for _, w := range p.wanted {
-		first := max(done, int((w.Offset-p.Plain.Offset)/codec.ChunkBytes))
-		done = int((w.End() - p.Plain.Offset + codec.ChunkBytes - 1) / codec.ChunkBytes)
+		first := max(done, int((w.Offset-p.Plain.Offset)/together)*c.Together())
+		done = min(int((w.End()-p.Plain.Offset+together-1)/together)*c.Together(), c.Chunks())
 		if first < done {
 			to := plain[first*codec.ChunkBytes : min(int64(done)*codec.ChunkBytes, p.Plain.Bytes)]
 			if err := c.DecodeChunks(to, nil, first, done, 1); err != nil {

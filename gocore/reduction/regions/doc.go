@@ -21,6 +21,8 @@ type Choice struct {
 type Options struct {
 	Goroutines int   // how many work; at least one does
 	Room       *Room // the memory that they use beside source and sink
+	// Compression: of an encoder, the containers have sections that this compressor of the host makes.
+	Compression codec.Compression
 }
 
 // ErrLarge: the containers have more bytes than they may have.

@@ -36,7 +36,7 @@ func Encode(spans []model.Span, choices []Choice, part, most int64, from Plain, 
 // EncodeBefore is Encode with more bytes directly behind the last container. behind returns them, when the lengths of the containers are known. They count
 // among the most bytes.
 func EncodeBefore(behind Behind, spans []model.Span, choices []Choice, part, most int64, from Plain, to Sink, o Options) (*model.Encoding, error) {
-	e := &encoder{choices: choices, from: from, to: to, most: most}
+	e := &encoder{choices: choices, from: from, to: to, most: most, compression: o.Compression}
 	e.moved.L = &e.out
 	largest := int64(0)
 	for i, s := range spans {
@@ -59,7 +59,7 @@ func EncodeBefore(behind Behind, spans []model.Span, choices []Choice, part, mos
 	}
 	e.collected = rooms[0][:0]
 	together(goroutines, func(g int) { e.work(rooms[1+2*g], rooms[2+2*g]) })
-	encoding := &model.Encoding{Part: part, Lengths: e.lengths}
+	encoding := &model.Encoding{Part: part, Lengths: e.lengths, Sections: o.Compression != codec.NoCompression}
 	if e.err == nil {
 		e.err = e.end(behind, encoding)
 	}
@@ -102,6 +102,8 @@ type encoder struct {
 	to      Sink
 	most    int64
 
+	compression codec.Compression
+
 	in   sync.Mutex // guards next, and calls of from
 	next int        // index of the part that is read next
 
@@ -124,7 +126,7 @@ func (e *encoder) work(plain, container []byte) {
 			return
 		}
 		choice := e.choices[e.parts[i].Region]
-		n, failed := codec.Encode(container, p, nil, codec.Options{Kind: choice.Kind, Modes: choice.Modes, Goroutines: 1})
+		n, failed := codec.Encode(container, p, nil, codec.Options{Kind: choice.Kind, Modes: choice.Modes, Goroutines: 1, Compression: e.compression})
 		if failed == nil {
 			failed = e.write(i, container[:n])
 		}

@@ -21,6 +21,8 @@ type sample struct {
 	spans   []model.Span
 	choices []Choice
 	part    int64
+
+	compression codec.Compression
 }
 
 func drawSample(t *rapid.T) *sample {
@@ -34,6 +36,7 @@ func drawSample(t *rapid.T) *sample {
 		s.choices = append(s.choices, Choice{rapid.SampledFrom([]codec.Kind{codec.Int8, codec.BFloat16, codec.Float32, codec.Int64}).Draw(t, "kind"), codec.AllModes})
 		at += n
 	}
+	s.compression = rapid.SampledFrom([]codec.Compression{codec.NoCompression, codec.NoCompression, codec.Zstd, codec.S2, codec.Huff0}).Draw(t, "compression")
 	s.slot = make([]byte, at+rapid.Int64Range(0, 50).Draw(t, "behind"))
 	for i := range s.slot {
 		s.slot[i] = byte(r.Uint32())
@@ -82,7 +85,7 @@ func (s *sample) encode(t interface{ Errorf(string, ...any) }, goroutines int, o
 		encoded = append(encoded, p...)
 		return nil
 	}
-	e, err := Encode(s.spans, s.choices, s.part, most, from, to, Options{Goroutines: goroutines, Room: room})
+	e, err := Encode(s.spans, s.choices, s.part, most, from, to, Options{Goroutines: goroutines, Room: room, Compression: s.compression})
 	if err != nil {
 		return nil, nil, err
 	}

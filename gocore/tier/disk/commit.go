@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/disk/catalog"
 	"velocpy/gocore/tier/disk/durable"
@@ -58,20 +57,9 @@ func (v *versions) sendCommit(at place, f *inFlightCommit) {
 	v.inFlight[at] = append(v.inFlight[at], f)
 	v.tier.cache.Hold()
 	v.dir.Commit(&durable.Change{History: r.Hist.Name, Off: f.x.ToOff, Tag: f, Put: &catalog.Row{
-		Key: r.Key, Serial: b.Serial, Time: b.Time, Align: r.Align, Sums: b.Sums, Leaves: f.leaves, Meta: b.Meta, Content: contentOf(b), Encoding: b.Encoding,
+		Key: r.Key, Serial: b.Serial, Time: b.Time, Align: r.Align, Sums: b.Sums, Leaves: f.leaves, Meta: b.Meta, Content: catalog.ContentOf(b.Encoding, b.Difference), Encoding: b.Encoding,
 		Difference: b.Difference, Layout: &catalog.Layout{Layout: b.Layout.Layout},
 	}})
-}
-
-// contentOf is the form in which a transfer has brought a version to the disk.
-func contentOf(b *checkpoint.Version) catalog.Content {
-	switch {
-	case b.Difference != nil:
-		return catalog.Difference
-	case b.Encoding != nil:
-		return catalog.Encoded
-	}
-	return catalog.Raw
 }
 
 // serial returns the serial that a version gets in the catalog: the number of its capture. If the catalog was already told of a later serial for the

@@ -32,6 +32,7 @@ type Staged struct {
 	Waited   int64            // ns of it that the link waited for the encoder
 	Choices  []regions.Choice // with which the bytes were encoded
 	Tried    bool             // no sample was taken: the checkpoint itself stands for one
+	GaveUp   bool             // the encoded bytes were too many, so the plain ones have moved
 	Encoding *model.Encoding  // of the bytes that were written; nil: they are plain, or a difference
 
 	Difference *model.Difference // that was written; nil: none
@@ -77,6 +78,7 @@ func (p *Path) runStaged() error {
 		return ErrRoom
 	}
 	if errors.Is(err, regions.ErrLarge) {
+		p.result.Staged.GaveUp = true
 		if err = p.reopen(); err == nil {
 			err = p.run()
 		}
@@ -103,7 +105,7 @@ func (p *Path) planned() encoding.Plan {
 	if plan.Way == encoding.Encoded && plan.Choices == nil {
 		if from == nil { // they are read once, or lie on a device, so a sample would be in the way
 			p.result.Staged.Tried = true
-			return encoding.Plan{Way: encoding.Encoded, Choices: p.anyModes()}
+			return encoding.Plan{Way: encoding.Encoded, Choices: p.anyModes(), Compression: plan.Compression}
 		}
 		plan = p.o.Planner.Sampled(p.sample(from))
 	}
@@ -178,7 +180,7 @@ func (p *Path) sample(slot []byte) (choices []regions.Choice, plain, encoded int
 
 // options are those of encoders and decoders.
 func (p *Path) options() regions.Options {
-	return regions.Options{Goroutines: min(mostGoroutines, runtime.GOMAXPROCS(0)), Room: p.o.Room}
+	return regions.Options{Goroutines: min(mostGoroutines, runtime.GOMAXPROCS(0)), Room: p.o.Room, Compression: p.plan.Compression}
 }
 
 // most is how many bytes the encoded checkpoint may have: no more than its plain bytes, nor than it has room for.

@@ -121,6 +121,9 @@ func countEncoded(r *cache.Reduction, x *engine.Transfer, did *path.Staged, cost
 		if did.Tried { // it has become larger
 			r.Planner.Sampled(layout, did.Choices, did.Plain, did.Plain)
 		}
+		if did.GaveUp {
+			r.Planner.Became(layout, did.Plain, did.Plain)
+		}
 		f.Plain++
 		f.PlainBytes += did.Plain
 		return

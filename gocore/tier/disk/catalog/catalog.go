@@ -42,19 +42,43 @@ const (
 	Encoded Content = 1 // containers of package codec, which need no reference; see model.Encoding
 	// Difference: an object with the bytes that no earlier checkpoint of a lineage has, which needs objects of earlier ones; see model.Difference.
 	Difference Content = 2
+	// The same with containers that have sections: a reader of the contents above does not know these.
+	EncodedSections    Content = 3
+	DifferenceSections Content = 4
 )
 
 // Readable tells whether this version understands a content.
-func (c Content) Readable() bool { return c <= Difference }
+func (c Content) Readable() bool { return c <= DifferenceSections }
+
+// ContentOf is the content of a row with an encoding, or with a difference, or with neither.
+func ContentOf(e *model.Encoding, d *model.Difference) Content {
+	switch {
+	case d != nil && d.Sections:
+		return DifferenceSections
+	case d != nil:
+		return Difference
+	case e != nil && e.Sections:
+		return EncodedSections
+	case e != nil:
+		return Encoded
+	}
+	return Raw
+}
+
+// isEncoded tells whether a row with this content has an encoding.
+func (c Content) isEncoded() bool { return c == Encoded || c == EncodedSections }
+
+// isDifference tells whether a row with this content has a difference.
+func (c Content) isDifference() bool { return c == Difference || c == DifferenceSections }
 
 // String is the name of a content in listings.
 func (c Content) String() string {
-	switch c {
-	case Raw:
+	switch {
+	case c == Raw:
 		return "raw"
-	case Encoded:
+	case c.isEncoded():
 		return "encoded"
-	case Difference:
+	case c.isDifference():
 		return "difference"
 	}
 	return "unknown"
@@ -85,9 +109,9 @@ type Row struct {
 	Sums    []uint64 // by region, of the plain bytes
 	Leaves  []uint64 // hashes of the leaves of all regions with more than one leaf, in order, of the plain bytes
 	Meta    string   // opaque
-	// Encoding says where in the extents the containers lie; nil unless Content is Encoded.
+	// Encoding says where in the extents the containers lie; nil unless Content is Encoded or EncodedSections.
 	Encoding *model.Encoding
-	// Difference says of which objects the checkpoint consists; nil unless Content is Difference. Extents have its own object. The Offsets of its sources are not
+	// Difference says of which objects the checkpoint consists; nil unless Content is Difference or DifferenceSections. Extents have its own object. The Offsets of its sources are not
 	// in the catalog: Sources say where these lie, one list of extents for each. Rows may share the room of a source with each other, and with the row whose own
 	// object it is.
 	Difference *model.Difference

@@ -116,19 +116,21 @@ func appendExtents(to []byte, extents []Extent) []byte {
 	return to
 }
 
-// EachDifference calls f for the rows with content Difference, in the order of their puts, until f returns false. Only History, Key, Serial, Layout, Content,
+// EachDifference calls f for the rows with a difference, in the order of their puts, until f returns false. Only History, Key, Serial, Layout, Content,
 // Extents, Difference and Sources of the row are set.
 func (s *State) EachDifference(f func(row Row) bool) {
 	s.rows.each(func(i item) bool {
-		if Content(i[putContent]) != Difference {
+		if !Content(i[putContent]).isDifference() {
 			return true
 		}
 		p, _ := parsePut(i)
 		l := s.layout(p.layout)
 		r, _ := p.split(l)
+		d := r.difference.decoded()
+		d.Sections = p.content == DifferenceSections
 		return f(Row{
 			History: p.history, Key: p.key.key(), Serial: p.serial, Layout: &l.Layout, Content: p.content,
-			Extents: readExtents(r.extents), Difference: r.difference.decoded(), Sources: r.difference.places(),
+			Extents: readExtents(r.extents), Difference: d, Sources: r.difference.places(),
 		})
 	})
 }

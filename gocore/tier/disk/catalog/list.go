@@ -51,7 +51,7 @@ func (s *State) brief(i item) Brief {
 	}
 	b.Stored = int64(p.bytes())
 	b.Summed = p.flags&flagSums != 0
-	if b.Content == Difference {
+	if b.Content.isDifference() {
 		r, _ := p.split(l)
 		b.Meta, b.Sources, b.SourceBytes = len(r.meta), int(r.difference.count), r.difference.sourceBytes()
 		return b
@@ -63,7 +63,7 @@ func (s *State) brief(i item) Brief {
 	if p.flags&flagLeaves != 0 {
 		before += 8 * l.leaves
 	}
-	if b.Content == Encoded {
+	if b.Content.isEncoded() {
 		before += 12 + 4*uint64(le32(p.rest[before+8:]))
 	}
 	b.Meta = int(le32(p.rest[before:]))

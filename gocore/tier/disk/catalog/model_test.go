@@ -70,13 +70,16 @@ func rowOf(t *rapid.T, l *Layout) *Row {
 	row.Time = rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(1, math.MaxInt64)).Draw(t, "time")
 	switch rapid.SampledFrom([]Content{Raw, Encoded, Difference}).Draw(t, "content") {
 	case Encoded:
-		row.Content, row.Encoding = Encoded, encodingOf(t, l)
+		row.Encoding = encodingOf(t, l)
+		row.Encoding.Sections = rapid.Bool().Draw(t, "sections")
 	case Difference:
-		row.Content, row.Difference = Difference, differenceFor(t)
+		row.Difference = differenceFor(t)
+		row.Difference.Sections = rapid.Bool().Draw(t, "sections")
 		for i := range row.Difference.Sources {
 			row.Sources = append(row.Sources, extentsOf(t, int64(extentsBytes(row.Difference.Sources[i].Bytes()))))
 		}
 	}
+	row.Content = ContentOf(row.Encoding, row.Difference)
 	row.Extents = extentsOf(t, row.Bytes())
 	leaves := 0
 	for _, s := range l.Spans {

@@ -76,14 +76,14 @@ func (p *put) parseRest(l *layout) (r rest, err error) {
 		return r, err
 	}
 	need := l.Slot
-	switch p.content {
-	case Difference:
+	switch {
+	case p.content.isDifference():
 		if err := r.difference.check(); err != nil {
 			return r, err
 		}
 		need = int64(r.difference.data + r.difference.meta)
-	case Encoded:
-		e := r.encoding()
+	case p.content.isEncoded():
+		e := r.encoding(p.content)
 		if err := e.Check(l.filled); err != nil {
 			return r, malformed("%v", err)
 		}
@@ -107,11 +107,11 @@ func (p *put) split(l *layout) (r rest, err error) {
 	if p.flags&flagLeaves != 0 {
 		r.leaves = f.many(l.leaves, 8)
 	}
-	switch p.content {
-	case Encoded:
+	switch {
+	case p.content.isEncoded():
 		r.part = f.u64()
 		r.lengths = f.many(uint64(f.u32()), 4)
-	case Difference:
+	case p.content.isDifference():
 		r.difference = f.difference()
 	}
 	n := f.u32()
@@ -123,8 +123,8 @@ func (p *put) split(l *layout) (r rest, err error) {
 }
 
 // encoding decodes the encoding of an encoded put.
-func (r *rest) encoding() *model.Encoding {
-	e := &model.Encoding{Part: int64(r.part), Lengths: make([]uint32, len(r.lengths)/4)}
+func (r *rest) encoding(c Content) *model.Encoding {
+	e := &model.Encoding{Part: int64(r.part), Lengths: make([]uint32, len(r.lengths)/4), Sections: c == EncodedSections}
 	for i := range e.Lengths {
 		e.Lengths[i] = le32(r.lengths[4*i:])
 	}
@@ -198,11 +198,12 @@ func decode(i item, l *layout) Row {
 	if p.flags&flagLeaves != 0 {
 		row.Leaves = readNumbers(r.leaves)
 	}
-	switch p.content {
-	case Encoded:
-		row.Encoding = r.encoding()
-	case Difference:
+	switch {
+	case p.content.isEncoded():
+		row.Encoding = r.encoding(p.content)
+	case p.content.isDifference():
 		row.Difference, row.Sources = r.difference.decoded(), r.difference.places()
+		row.Difference.Sections = p.content == DifferenceSections
 	}
 	return row
 }

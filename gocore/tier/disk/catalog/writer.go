@@ -112,10 +112,10 @@ func (r *Record) Put(history string, row *Row) error {
 	if row.Layout == nil || !row.Readable() || row.Align < 0 || row.Align > math.MaxUint32 {
 		return malformed("a row of content %d with alignment %d", row.Content, row.Align)
 	}
-	if (row.Content == Encoded) != (row.Encoding != nil) {
+	if row.Content.isEncoded() != (row.Encoding != nil) {
 		return malformed("a row of content %d with the encoding %v", row.Content, row.Encoding)
 	}
-	if of := row.Difference; (row.Content == Difference) != (of != nil) || of != nil && len(of.Sources) != len(row.Sources) || of == nil && row.Sources != nil {
+	if of := row.Difference; row.Content.isDifference() != (of != nil) || of != nil && len(of.Sources) != len(row.Sources) || of == nil && row.Sources != nil {
 		return malformed("a row of content %d with the difference %v, and %d sources that lie somewhere", row.Content, of, len(row.Sources))
 	}
 	h, err := r.history(history)
