@@ -297,9 +297,10 @@ int32_t veloc_history_clear(uint64_t history, veloc_error* err); /* drops every 
  * all stay. It is applied at once, and a durable store stores it. */
 int32_t veloc_retain(uint64_t history, const veloc_retention* rule, veloc_error* err);
 /* Sets how the checkpoints that are written from now on are reduced on their way down: {"method": str, "chunk": bytes, "digest":
- * str}. Methods: "raw" (as they are), "codec" (what becomes smaller is encoded), "auto" (as codec, or for host memory as runs, unless it
- * takes longer), and, with chunk and digest ("xxh3" or "murmur3"), which are 0 and "" otherwise or by default, de-duplication: "full",
- * "basic", "list", "tree", "runs". It holds for this store until it is closed. */
+ * str, "compressor": str}. Methods: "raw" (as they are), "codec" (what becomes smaller is encoded), "auto" (as codec, or for host
+ * memory as runs, unless it takes longer), and, with chunk and digest ("xxh3" or "murmur3"), which are 0 and "" otherwise or by default,
+ * de-duplication: "full", "basic", "list", "tree", "runs". A compressor is "zstd", "s2" or "huff0", of codec and of de-duplication; "":
+ * none. It holds for this store until it is closed. */
 int32_t veloc_reduce(uint64_t history, const char* json, int64_t json_len, veloc_error* err);
 int32_t veloc_history_len(uint64_t history, int64_t* n, veloc_error* err);
 /* Keys in the order of their latest write: per key int32 kind, int32 text_len, int64 number, text. */

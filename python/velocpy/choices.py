@@ -18,6 +18,7 @@ __all__ = [
     "DeviceBudgets",
     "DeviceName",
     "DeviceSizes",
+    "Compressor",
     "Digest",
     "Flush",
     "FlushRule",
@@ -80,6 +81,10 @@ Reduction = Literal["raw", "codec", "auto", "full", "basic", "list", "tree", "ru
 
 #: The hash function of de-duplication: XXH3-128, or MurmurHash3 with 128 bits, for comparison.
 Digest = Literal["xxh3", "murmur3"]
+
+#: Which compressor of the host makes smaller what is encoded on the way to the disk: Zstandard, S2 in Snappy's format,
+#: or the Huffman coder of Zstandard alone.
+Compressor = Literal["zstd", "s2", "huff0"]
 
 #: Which numbers of a meta are the best: the smallest, as of a loss, or the largest, as of an accuracy.
 BestOrder = Literal["min", "max"]

@@ -134,6 +134,8 @@ class ReductionStats(TypedDict):
     method: str
     chunk: int
     digest: str
+    #: Of the host; "" if there is none.
+    compressor: str
     #: Checkpoints that were encoded, and those that went down as they were.
     encoded: int
     plain: int

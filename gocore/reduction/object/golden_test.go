@@ -12,6 +12,7 @@ import (
 
 	"github.com/zeebo/xxh3"
 
+	"velocpy/gocore/reduction/codec"
 	"velocpy/gocore/reduction/dedup"
 	"velocpy/gocore/reduction/difference"
 )
