@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import click
 
@@ -22,6 +22,7 @@ from benchmarks.data.graphs import KINDS as GRAPHS
 from benchmarks.data.series import Series, same
 from velocpy.bench.report import Report
 from velocpy.bench.timing import median
+from velocpy.choices import Compressor as Compressing
 from velocpy.choices import Digest, Reduction
 
 from .compressors import Compressor, compressors, forget, play
@@ -32,7 +33,10 @@ CHUNK = 128
 DEDUPLICATING: tuple[Reduction, ...] = ("basic", "list", "tree", "runs")
 TRAININGS = ("full fp32", "full bf16", "LoRA", "embeddings")
 #: The ways that every round has; the others come in the first round alone, and not for all series.
-COMPARED = ("raw", "codec", *(f"{reduce} {CHUNK}" for reduce in DEDUPLICATING), "shuffle, zstd-1")
+COMPARED = (
+    *("raw", "codec", "codec zstd", *(f"{reduce} {CHUNK}" for reduce in DEDUPLICATING)),
+    *(f"tree {CHUNK} zstd", "shuffle, zstd-1"),
+)
 LATEST = 2  # checkpoints that the host tier has room for
 
 
@@ -42,10 +46,11 @@ class Method(NamedTuple):
     reduce: Reduction
     chunk: int | None = None
     digest: Digest | None = None
+    compress: Compressing | None = None
 
     @property
     def name(self) -> str:
-        """The method with its chunk, and with the digest if it is not the usual one."""
+        """The method with its chunk and compressor, and with the digest if it is not the usual one."""
         return " ".join(str(part) for part in self if part is not None)
 
 
@@ -113,7 +118,7 @@ def run(
         "not their ratio. 'metadata' are bytes of the stored form. 'whole' are checkpoints that refer to no earlier "
         "one.",
         f"Each compressor has one thread. The store may use all {os.cpu_count()} CPUs, and its de-duplicated bytes are "
-        "encoded by the codec.",
+        "encoded by the codec. Behind a method, 'zstd', 's2' and 'huff0' are compressors beside it (`compress=`).",
     ]
     return report
 
@@ -138,7 +143,8 @@ def methods_of(chunks: tuple[int, ...]) -> list[Method]:
     """All methods with all chunk lengths."""
     tried = [Method("raw"), Method("codec"), Method("full")]
     tried += [Method(reduce, chunk) for chunk in chunks for reduce in DEDUPLICATING]
-    return [*tried, Method("tree", CHUNK, "murmur3")]
+    tried += [Method("codec", compress=each) for each in get_args(Compressing)]
+    return [*tried, Method("tree", CHUNK, compress="zstd"), Method("tree", CHUNK, "murmur3")]
 
 
 def _chosen(known: dict[str, Cell], cells: str | None) -> dict[str, Cell]:
@@ -235,7 +241,7 @@ def _stream(path: Path, method: Method, data: Series, size: int) -> dict[str, An
     host, disk = LATEST * size + (32 << 20), 2 * data.count * size + (64 << 20)
     wrote, first = 0.0, 0
     with velocpy.open(path, host=host, disk=disk) as store:
-        history = store.history("series", reduce=method.reduce, chunk=method.chunk, digest=method.digest)
+        history = store.history("series", **method._asdict())
         for number in range(data.count):
             state = data.state(number)
             began = time.perf_counter()

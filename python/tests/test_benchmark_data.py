@@ -260,5 +260,5 @@ def test_all_methods_and_those_that_every_round_compares():
     names = [method.name for method in deduplicated.methods_of((64, 128))]
     assert names[:4] == ["raw", "codec", "full", "basic 64"]
     assert names[-1] == "tree 128 murmur3"
-    assert len(names) == len(set(names)) == 3 + 2 * 4 + 1
+    assert len(names) == len(set(names)) == 3 + 2 * 4 + 3 + 2
     assert set(deduplicated.COMPARED) <= {*names, "shuffle, zstd-1"}

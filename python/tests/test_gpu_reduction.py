@@ -95,10 +95,11 @@ def test_a_host_holds_more_encoded_checkpoints():
                 assert same(lease["x"], wave * (1 + step / 100))
 
 
-def test_encoded_by_a_device_and_opened_again(tmp_path):
+@pytest.mark.parametrize("compress", [None, "zstd", "s2", "huff0"])
+def test_encoded_by_a_device_and_opened_again(tmp_path, compress):
     state = {str(d): smooth(d, 500_003 + i, i) for i, d in enumerate(DTYPES)}
     with velocpy.open(tmp_path / "s", device="192MiB", host="64MiB", disk="2GiB") as store:
-        history = store.history("h", reduce="codec")
+        history = store.history("h", reduce="codec", compress=compress)
         for step in range(8):
             history.checkpoint(step, {name: tensor.roll(step) for name, tensor in state.items()})
         store.wait("disk")
