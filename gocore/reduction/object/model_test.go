@@ -384,7 +384,7 @@ func testHistory(t *rapid.T, forms map[form]int) {
 	var now []dedup.Region
 	for range rapid.IntRange(1, 14).Draw(t, "steps") {
 		now = change(t, now, s.random, o.Chunk)
-		switch rapid.SampledFrom([]string{"", "", "", "drop", "forget", "large", "resume"}).Draw(t, "then") {
+		switch rapid.SampledFrom([]string{"", "", "", "drop", "forget", "large", "resume", "compact"}).Draw(t, "then") {
 		case "drop":
 			for _, n := range s.live() {
 				if s.random.IntN(2) == 0 {
@@ -395,6 +395,8 @@ func testHistory(t *rapid.T, forms map[form]int) {
 			if known := s.writer.Known(); len(known) > 0 {
 				s.forget(known[s.random.IntN(len(known))])
 			}
+		case "compact":
+			s.writer.Compact(s.alone())
 		case "resume":
 			if n := s.writer.next - 1; s.plain[n] != nil {
 				s.resume(n)

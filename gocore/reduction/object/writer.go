@@ -17,7 +17,8 @@ type Writer struct {
 	next    uint32
 	// bases are the objects whose metadata locate the bytes of the last checkpoint: its own, and the bases of the difference in it.
 	bases  []uint32
-	broken bool // one of the bases is gone
+	broken bool             // one of the bases is gone
+	stored map[uint32]int64 // bytes of the first occurrences in each object that may be a source
 }
 
 // NewWriter returns the state before the first checkpoint.
@@ -29,7 +30,7 @@ func NewWriter(o Options) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Writer{options: o, lineage: l, next: o.First}, nil
+	return &Writer{options: o, lineage: l, next: o.First, stored: map[uint32]int64{}}, nil
 }
 
 // Resume makes a checkpoint that was written before the last one of a new Writer of the same lineage: for a store that was opened again. m is its map (Reader.Map),
@@ -59,6 +60,9 @@ func (w *Writer) Forget(numbers ...uint32) {
 		return
 	}
 	w.lineage.Forget(numbers...)
+	for _, n := range numbers {
+		delete(w.stored, n)
+	}
 	w.broken = w.broken || slices.ContainsFunc(numbers, func(n uint32) bool { return slices.Contains(w.bases, n) })
 }
 
@@ -102,6 +106,7 @@ func (w *Writer) Draft(regions []dedup.Region) (*Draft, error) {
 		return nil, err
 	}
 	w.bases, w.broken, w.next = append([]uint32{d.number}, chain...), false, w.next+1
+	w.remember(d)
 	return d, nil
 }
 

@@ -117,7 +117,7 @@ func (d *decoder) decodeOne(p *partial, container []byte) error {
 		return err
 	}
 	plain := d.slot[p.Plain.Offset:p.Plain.End()]
-	done := 0                               // chunks before it are decoded, or not wanted
+	done := 0 // chunks before it are decoded, or not wanted
 	together := int64(c.Together()) * codec.ChunkBytes
 	for _, w := range p.wanted {
 		first := max(done, int((w.Offset-p.Plain.Offset)/together)*c.Together())

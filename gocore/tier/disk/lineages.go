@@ -44,6 +44,12 @@ func (d *Tier) HasObject(lineage uint64, s *model.Source) bool {
 	return d.lineages.has(lineage, s.Number, s.Offset)
 }
 
+// Alone tells whether the checkpoint that wrote an object has given up its room, so that the object is there for others alone.
+func (d *Tier) Alone(s *model.Source) bool {
+	o := d.lineages.objects[s.Offset]
+	return o != nil && o.alone
+}
+
 // LetGo undoes Hold for a difference that was not written after all. The rooms that it alone needed are free.
 func (d *Tier) LetGo(sources []model.Source) {
 	d.lineages.letGo(sources)

@@ -35,7 +35,9 @@ func (p *planner) Lineage() path.Lineage {
 // Draft implements path.Lineage. A checkpoint whose object was dropped meanwhile is no source: then another draft is made without it.
 func (l *lineage) Draft(regions []dedup.Region) (*object.Draft, []model.Source, error) {
 	w := l.state.Writer
-	w.Forget(l.gone()...)
+	gone, alone := l.look()
+	w.Forget(gone...)
+	w.Compact(alone)
 	for {
 		draft, err := w.Draft(regions)
 		if err != nil {
@@ -57,14 +59,18 @@ func (l *lineage) Draft(regions []dedup.Region) (*object.Draft, []model.Source, 
 	}
 }
 
-// gone returns the numbers of the objects that the disk has no longer, and forgets their places.
-func (l *lineage) gone() (numbers []uint32) {
+// look returns the numbers of the objects that the disk has no longer, and forgets their places; and of those that it has for later checkpoints alone.
+func (l *lineage) look() (gone, alone []uint32) {
 	known := l.state.Writer.Known()
 	l.s.Lock()
 	defer l.s.Unlock()
 	for _, number := range known {
-		if s, ok := l.state.Places[number]; !ok || !l.s.Disk.HasObject(l.state.ID, &s) {
-			numbers = append(numbers, number)
+		s, ok := l.state.Places[number]
+		switch {
+		case !ok || !l.s.Disk.HasObject(l.state.ID, &s):
+			gone = append(gone, number)
+		case l.s.Disk.Alone(&s):
+			alone = append(alone, number)
 		}
 	}
 	for number, s := range l.state.Places {
@@ -72,7 +78,7 @@ func (l *lineage) gone() (numbers []uint32) {
 			delete(l.state.Places, number)
 		}
 	}
-	return numbers
+	return gone, alone
 }
 
 // errSource cannot happen: a draft refers to objects that Known lists alone.

@@ -1,0 +1,41 @@
+package object
+
+import (
+	"maps"
+	"slices"
+)
+
+// mostlyDead divides the bytes of an object. If the last checkpoint has less than that part of them, what is left is stored anew: so the objects that checkpoints
+// need have at most twice the bytes that are in use.
+const mostlyDead = 2
+
+// Compact makes nothing later refer to objects that are mostly dead: the next checkpoint stores what it needs of their bytes anew, and they go with the last of
+// the earlier checkpoints that need them. alone are objects whose own checkpoints are gone; of others nothing would be gained. It looks at the share that the
+// last checkpoint has in them.
+func (w *Writer) Compact(alone []uint32) {
+	last := w.lineage.Last()
+	if last == nil || len(alone) == 0 {
+		return
+	}
+	var gone []uint32
+	for _, s := range shares(last, alone) {
+		stored, ok := w.stored[s.number]
+		if ok && s.bytes*mostlyDead < uint64(stored) && !slices.Contains(w.bases, s.number) { // without a base the next metadata would be longer
+			gone = append(gone, s.number)
+		}
+	}
+	w.Forget(gone...)
+}
+
+// remember keeps how many bytes an object has, and forgets that of objects that nothing later can refer to, before they become many.
+func (w *Writer) remember(d *Draft) {
+	w.stored[d.number] = d.Stored()
+	if len(w.stored) < 8*w.options.MaxSources {
+		return
+	}
+	known := w.Known()
+	maps.DeleteFunc(w.stored, func(number uint32, _ int64) bool {
+		_, ok := slices.BinarySearch(known, number)
+		return !ok
+	})
+}
