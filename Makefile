@@ -64,9 +64,13 @@ test-go: race nocgo
 
 # Packages whose tests run in one goroutine, as gocore/lint proves; nocgo runs their tests.
 ONE_GOROUTINE := gocore/lint/testdata/one-goroutine.txt
+# For a commit that CI counts, the proofs of this package are played in nocgo alone, the short ones under the race detector too; nocgo leaves out what has
+# run under it.
+PROOFS := velocpy/gocore/tier/disk/durable
 
 race: ## Run the Go tests under the race detector
-	go test -race -timeout 20m -p $(GOJOBS) $$(go list ./gocore/... | grep -vxFf $(ONE_GOROUTINE))
+	go test -race -timeout 20m -p $(GOJOBS) $$(go list ./gocore/... | grep -vxFf $(ONE_GOROUTINE) $(if $(VELOCPY_TURN),| grep -vxF $(PROOFS)))
+	$(if $(VELOCPY_TURN),go test -race -short -timeout 20m $(PROOFS))
 
 # Both run beside each other, as the store's tests wait more than they compute. What they share is compiled before, once.
 nocgo: ## Run the Go tests without cgo: everything but the C ABI and the driver has to build that way
@@ -74,7 +78,7 @@ nocgo: ## Run the Go tests without cgo: everything but the C ABI and the driver 
 	$(MAKE) --no-print-directory --jobs=2 --output-sync=line nocgo-packages nocgo-durably
 
 nocgo-packages:
-	CGO_ENABLED=0 go test -timeout 20m -p $(GOJOBS) $(NO_CABI)
+	CGO_ENABLED=0 go test -timeout 20m -p $(GOJOBS) $(if $(VELOCPY_TURN),$$(cat $(ONE_GOROUTINE)) $(PROOFS),$(NO_CABI))
 	go -C tools test ./mutate
 
 # Of the commits that CI counts, three of four have the histories of these tests reduced, by turns by the codec and by de-duplication.
