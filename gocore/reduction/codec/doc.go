@@ -6,5 +6,8 @@
 // Every step is a ballot, a prefix sum or a histogram over groups of 32 words, so that a GPU can write the same bytes with one thread block a chunk.
 // The bytes depend only on the plain bytes, the reference, the kind and the allowed modes.
 //
+// With a compressor of the host, containers have sections in place of chunks: a compressor needs more bytes to find what repeats. Devices neither write nor read
+// them, and what a compressor writes may change with its version.
+//
 // A reference is the same region in an earlier checkpoint. It allows two more modes. Decoding then needs the same reference.
 package codec
