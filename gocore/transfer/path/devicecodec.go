@@ -236,8 +236,8 @@ func (e *deviceEncoder) seal(until int) error {
 
 // decodeToDevice brings what the host has encoded to a slot of a device. The device decodes, or, if it cannot, the host does so beside the cache.
 func (p *Path) decodeToDevice(s *deviceSlot) error {
-	if from := p.source.Bytes(); from != nil && p.o.Staging != nil && p.version.Encoding != nil {
-		err := s.decodeOnDevice(p.version.Encoding, from)
+	if from, e := p.source.Bytes(), p.version.Encoding; from != nil && p.o.Staging != nil && e != nil && !e.Sections {
+		err := s.decodeOnDevice(e, from)
 		if !errors.Is(err, device.ErrCodec) && !errors.Is(err, device.ErrContainer) { // the host tells what is wrong with a container
 			return err
 		}
