@@ -1,8 +1,11 @@
 package cache
 
 import (
+	"fmt"
 	"sync"
 
+	"velocpy/gocore/base/logring"
+	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/model"
 	"velocpy/gocore/reduction/object"
 )
@@ -15,7 +18,24 @@ type Lineage struct {
 	Turn   sync.Mutex
 	Writer *object.Writer
 	Places map[uint32]model.Source // the objects on the disk that the next checkpoint may refer to, by the number of their checkpoint
+	Most   int64                   // bytes of memory that Writer may keep
 	last   int64                   // bytes of the latest object; 0: there was none. The cache's lock guards it
+	warned bool                    // that a checkpoint needs more memory than Most. The cache's lock guards it
+}
+
+// Fits tells whether a checkpoint with these regions needs no more memory for its tree than there is, and warns of the first that does. The cache's lock is held.
+func (l *Lineage) Fits(history string, spans []model.Span) bool {
+	sizes := make([]uint64, len(spans))
+	for i := range spans {
+		sizes[i] = uint64(spans[i].Bytes)
+	}
+	need := l.Writer.Memory(sizes)
+	if need > l.Most && !l.warned {
+		l.warned = true
+		logring.Add(logring.Warning, fmt.Sprintf("history %.80q: the digests of a checkpoint's chunks need %s of memory, more than the %s that they may take (a quarter of the "+
+			"host tier), so it is encoded and not de-duplicated; larger chunks need less", history, quantity.Exact(need), quantity.Exact(l.Most)))
+	}
+	return need <= l.Most
 }
 
 // expect predicts the room of the next object, of a checkpoint that takes so much in memory. An object that needs more is written again, so the prediction is

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
+	"velocpy/gocore/base/logring"
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/operation"
@@ -198,5 +200,38 @@ func TestDuplicatesOfIncompressibleBytes(t *testing.T) {
 				drained(t, s)
 			})
 		}
+	}
+}
+
+// A checkpoint whose tree of digests has no room in memory is not de-duplicated, with one warning for the history. With larger chunks it is.
+func TestTreesThatDoNotFit(t *testing.T) {
+	const size, count = 3 << 20, 4
+	for chunk, fits := range map[int]bool{32: false, 4096: true} {
+		t.Run(fmt.Sprint(chunk), func(t *testing.T) {
+			s := open(t, cached(8<<20, 64<<20, vfs.NewMem(128<<20)))
+			c := newClient(t, s, "h")
+			if err := c.h.Reduce(Reduction{Method: "tree", Chunk: chunk}); err != nil {
+				t.Fatal(err)
+			}
+			logring.Drain(1000)
+			p := evolving(size, 1)[0]
+			for k := range int64(count) {
+				c.mustPutFloats(k, p, status.TierDisk)
+			}
+			warnings := 0
+			for _, r := range logring.Drain(1000) {
+				if strings.Contains(r.Message, "larger chunks need less") {
+					warnings++
+				}
+			}
+			used, want := c.onDisk(), map[bool]int{true: 0, false: 1}[fits]
+			if once := used < 2*size; once != fits || warnings != want {
+				t.Errorf("%d bytes on the disk, %d warnings", used, warnings)
+			}
+			for k := range int64(count) {
+				c.mustGet(k, p, operation.RestoreArgs{})
+			}
+			drained(t, s)
+		})
 	}
 }

@@ -48,11 +48,13 @@ const (
 	defaultDigest = "xxh3"
 )
 
-// The memory of the record of a lineage's digests is this part of the host tier, within bounds. It is read as a whole when checkpoints are gone.
+// The memory of the record of a lineage's digests is a part of the host tier, within bounds. It is read as a whole when checkpoints are gone.
 const (
 	recordShare = 20
-	leastRecord = 1 << 20
-	mostRecord  = 64 << 20
+	// lineageShare is the part of the host tier that trees of digests may take beside it.
+	lineageShare = 4
+	leastRecord  = 1 << 20
+	mostRecord   = 64 << 20
 )
 
 // ParseReduction reads what a caller says. Anything that is not understood is an error.
@@ -138,7 +140,11 @@ func (s *Store) lineageOf(r *Reduction) (*cache.Lineage, error) {
 	if err != nil {
 		return nil, status.Wrap(status.Invalid, err, "no lineage can be begun")
 	}
-	return &cache.Lineage{ID: id, Writer: w, Places: map[uint32]model.Source{}}, nil
+	most := int64(0) // without a host tier nothing is de-duplicated
+	if s.Set.Host != nil {
+		most = *s.Set.Host / lineageShare
+	}
+	return &cache.Lineage{ID: id, Writer: w, Places: map[uint32]model.Source{}, Most: most + s.recordBytes()}, nil
 }
 
 // recordBytes is the memory of a record of digests.

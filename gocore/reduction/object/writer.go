@@ -44,6 +44,9 @@ func (w *Writer) Resume(m *difference.Map, regions []dedup.Region) error {
 	return nil
 }
 
+// Memory bounds what is kept for the next checkpoint of regions of these sizes: trees, and the record of digests. A Draft needs twice the memory of the trees.
+func (w *Writer) Memory(sizes []uint64) int64 { return w.options.dedup().Memory(sizes) }
+
 // Known returns the numbers of the objects that the next draft may have as sources, in ascending order. A draft makes them fewer, if they were many.
 func (w *Writer) Known() []uint32 {
 	known := w.lineage.Known()

@@ -28,7 +28,8 @@ func (p *planner) Removes() bool {
 	p.s.Lock()
 	defer p.s.Unlock()
 	r := p.s.reduction(p.x)
-	return r != nil && r.Lineage != nil && p.x.Obj.Form(p.x.To) == engine.Difference && r.Planner.Removes()
+	return r != nil && r.Lineage != nil && p.x.Obj.Form(p.x.To) == engine.Difference && r.Planner.Removes() &&
+		r.Lineage.Fits(p.x.Rec.Hist.Name, p.x.Rec.Version.Layout.Spans)
 }
 
 func (p *planner) Next() encoding.Plan {
