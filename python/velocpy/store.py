@@ -160,8 +160,8 @@ class Store:
             The bytes that a de-duplicated checkpoint shares with others stay on the disk until the last checkpoint
             that needs them is dropped. Each refers to the objects of at most 64 others: one that would refer to more
             stores some of their bytes anew, or all of its own. Without a host tier, a history is encoded only, as by
-            ``"codec"``; and so is a checkpoint whose digests, of 16 bytes a chunk or 32 for ``"tree"``, need more than a
-            quarter of the host tier, of which a warning is logged once.
+            ``"codec"``; and so is a checkpoint whose digests, 16 bytes a chunk or 32 for ``"tree"``, need more than a
+            quarter of the host tier; a warning of that is logged once.
         chunk
             Of de-duplication, by ``"auto"`` too: bytes of a chunk, a power of two from 32 to 4096. None: 1024.
         digest
