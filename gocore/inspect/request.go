@@ -26,9 +26,10 @@ type Request struct {
 	To      Bytes  `json:"to"`      // backup: an empty directory
 	View    uint64 `json:"view"`    // open, backup: a number that the caller chooses for the view or backup; all later requests to it
 	From    int    `json:"from"`    // the page: 0, or the next of the previous answer
-	History Bytes  `json:"history"` // rows, row, blob
-	Key     *Key   `json:"key"`     // row, blob
-	What    string `json:"what"`    // blob: layout, meta, spans, sums or extents; findings: faults or unused
+	History Bytes  `json:"history"` // rows, row, blob, lineage
+	Key     *Key   `json:"key"`     // row, blob, lineage
+	What    string `json:"what"`    // blob: layout, meta, spans, sums or extents; findings: faults or unused; lineage: objects or regions
+	Bins    int    `json:"bins"`    // lineage with regions: of each region
 	Head    string `json:"head"`    // histories, rows: begin of a JSON object, for lines of JSON; empty: a table
 	// check: at most one of these
 	Data  bool    `json:"data"`

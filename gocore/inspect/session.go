@@ -25,6 +25,9 @@ type Session struct {
 	histories []catalog.HistoryInfo // by name; nil before the first request for them
 	kept      map[uint32]int64      // bytes that each history needs of dropped checkpoints
 	listing   *listing              // the latest listing of a history
+	locator   *durable.Locator
+	owners    map[written]model.Key // by own objects; nil before the first request for a lineage
+	located   *located              // the checkpoint of the last request for a lineage
 	check     *durable.Check
 	summary   durable.Summary
 }
@@ -63,6 +66,8 @@ func (s *Session) Ask(q *Request, room int) ([]byte, error) {
 		return s.row(q)
 	case "blob":
 		return s.blob(q, room)
+	case "lineage":
+		return s.lineage(q, room)
 	case "check":
 		return s.begin(q)
 	case "step":
@@ -251,8 +256,13 @@ func (s *Session) row(q *Request) ([]byte, error) {
 	for _, extents := range row.Sources {
 		others += bytesOf(extents)
 	}
+	lineage, number := any(nil), any(nil)
+	if d := row.Difference; d != nil {
+		lineage, number = fmt.Sprintf("%016x", d.Lineage), d.Number
+	}
 	return answer(map[string]any{
 		"form": row.Content.String(), "stored_bytes": stored, "sources": len(row.Sources), "source_bytes": others,
+		"lineage": lineage, "number": number,
 		"serial": row.Serial, "readable": row.Readable(), "regions": len(row.Layout.Spans), "bytes": payload(row.Layout), "slot_bytes": row.Layout.Slot,
 		"alignment": row.Align, "meta_bytes": len(row.Meta), "layout_bytes": len(row.Layout.Text), "checksums": row.Sums != nil,
 		"leaves": len(row.Leaves), "captured": json.RawMessage(appendParsed(nil, row.Time)),

@@ -44,7 +44,7 @@ var layers = []struct {
 	{"cache", []string{"checkpoint", "config", "figures", "tier/", "transfer/", "policy/", "reduction/object", "device", "base/", "model"}},
 	{"operation", []string{"cache", "checkpoint", "config", "figures", "tier/", "transfer/", "policy/", "device", "base/", "model"}},
 	{"store", []string{"operation", "cache", "config", "figures", "checkpoint", "tier/", "transfer/", "policy/", "device", "device/hazard", "base/", "model", "reduction/"}},
-	{"inspect", []string{"tier/disk/", "base/", "model"}},
+	{"inspect", []string{"tier/disk/", "reduction/difference", "base/", "model"}},
 	{"doctor", []string{"device/", "base/"}},
 	{"cabi", []string{"store", "operation", "config", "inspect", "doctor", "tier/", "transfer/", "policy/", "device/", "base/", "model"}},
 	{"reduction/digest", nil},

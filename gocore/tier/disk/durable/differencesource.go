@@ -173,13 +173,17 @@ func (r *differenceReader) explain(err error) *objectFault {
 	return &objectFault{reduced.Own, r.metadata(reduced.Own), Changed, err.Error()}
 }
 
+// whose names the object that has a fault.
+func (r *differenceReader) whose(f *objectFault) string {
+	if f.source == reduced.Own {
+		return "its object: "
+	}
+	return fmt.Sprintf("the object of an earlier checkpoint, number %d of the lineage: ", r.of.Difference.Sources[f.source].Number)
+}
+
 // about returns the suspicion about leaves that a fault in an object gives. Its reason names the object: damage to it concerns all checkpoints that need it.
 func (s *differenceSource) about(from, end int, f *objectFault) suspicion {
-	of := "its object: "
-	if f.source != reduced.Own {
-		of = fmt.Sprintf("the object of an earlier checkpoint, number %d of the lineage: ", s.row.Difference.Sources[f.source].Number)
-	}
-	return s.suspect(from, end, f.lies, f.fault, of+f.why)
+	return s.suspect(from, end, f.lies, f.fault, s.whose(f)+f.why)
 }
 
 func (s *differenceSource) lies(int) run { return s.piece.lies }
