@@ -266,8 +266,8 @@ func TestNumbersOfViews(t *testing.T) {
 
 func FuzzRequest(f *testing.F) {
 	fs := vfs.NewMem(64 << 20)
-	for _, op := range []string{"open", "close", "histories", "rows", "row", "blob", "check", "step", "findings", "collect", "repair"} {
-		f.Add([]byte(`{"op": "` + op + `", "path": "2f73746f7265", "view": 4294967296, "history": "68", "key": {"number": 1}, "what": "layout"}`))
+	for _, op := range []string{"open", "close", "histories", "rows", "row", "blob", "lineage", "check", "step", "findings", "collect", "repair"} {
+		f.Add([]byte(`{"op": "` + op + `", "path": "2f73746f7265", "view": 4294967296, "history": "68", "key": {"number": 1}, "what": "layout", "bins": 5}`))
 	}
 	once := &Desk{FS: fs}
 	f.Fuzz(func(t *testing.T, text []byte) {

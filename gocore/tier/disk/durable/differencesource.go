@@ -38,9 +38,11 @@ type objectFault struct {
 	lies   run
 	fault  Kind
 	why    string
+	cause  error // of a read that failed
 }
 
 func (f *objectFault) Error() string { return f.why }
+func (f *objectFault) Unwrap() error { return f.cause }
 
 // difference returns the reader of a row. A window keeps the last one, as pieces of one row mostly follow each other. One with long metadata is kept by the
 // check instead, so that there is one at most; the caller then holds long.
@@ -139,7 +141,7 @@ func (r *differenceReader) missing() *objectFault {
 func (r *differenceReader) lacks(source int, lies run) *objectFault {
 	for _, g := range r.gone {
 		if g.from < lies.end && lies.from < g.end {
-			return &objectFault{source, run{max(g.from, lies.from), min(g.end, lies.end)}, Missing, r.check.gone(g)}
+			return &objectFault{source, run{max(g.from, lies.from), min(g.end, lies.end)}, Missing, r.check.gone(g), nil}
 		}
 	}
 	return nil
@@ -153,7 +155,7 @@ func (r *differenceReader) bytes(source int, at int64, p []byte) error {
 		return bad
 	}
 	if err := r.data.Read(lies.from, p); err != nil {
-		return &objectFault{source, lies, Unreadable, err.Error()}
+		return &objectFault{source, lies, Unreadable, err.Error(), err}
 	}
 	return nil
 }
@@ -166,11 +168,11 @@ func (r *differenceReader) explain(err error) *objectFault {
 	case errors.As(err, &fault):
 		return fault
 	case errors.As(err, &damage) && damage.Region < 0:
-		return &objectFault{damage.Source, r.metadata(damage.Source), Changed, damage.Err.Error()}
+		return &objectFault{damage.Source, r.metadata(damage.Source), Changed, damage.Err.Error(), nil}
 	case errors.As(err, &damage):
-		return &objectFault{damage.Source, r.containers(damage.Source), Changed, damage.Err.Error()}
+		return &objectFault{damage.Source, r.containers(damage.Source), Changed, damage.Err.Error(), nil}
 	}
-	return &objectFault{reduced.Own, r.metadata(reduced.Own), Changed, err.Error()}
+	return &objectFault{reduced.Own, r.metadata(reduced.Own), Changed, err.Error(), nil}
 }
 
 // whose names the object that has a fault.
