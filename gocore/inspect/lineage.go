@@ -177,8 +177,8 @@ func appendOrigin(to []byte, o origin) []byte {
 	return append(appendField(to, "bytes", o.bytes), '}')
 }
 
-// appendRegion appends the length of a region, how many bytes of it each object has, and which one has most of each bin. Objects are given by their places
-// among the origins.
+// appendRegion appends the length of a region, how many bytes of it each object has, and for each bin which object has most of it and how many bytes of it the
+// checkpoint's own object has. Objects are given by their places among the origins.
 func (l *located) appendRegion(to []byte, i, bins int) []byte {
 	region, index := l.region(i)
 	to = strconv.AppendUint(append(to, `{"bytes": `...), region.Size, 10)
@@ -192,11 +192,24 @@ func (l *located) appendRegion(to []byte, i, bins int) []byte {
 		to = append(to, ']')
 	}
 	to = append(to, `], "bins": [`...)
-	for k, number := range region.Most(bins) {
+	var own []uint64
+	region.EachBin(bins, func(shares []difference.Share) {
+		if len(own) > 0 {
+			to = append(to, ", "...)
+		}
+		to = strconv.AppendInt(to, int64(index(difference.Most(shares).Checkpoint)), 10)
+		last, bytes := shares[len(shares)-1], uint64(0)
+		if index(last.Checkpoint) == len(l.origins)-1 {
+			bytes = last.Bytes
+		}
+		own = append(own, bytes)
+	})
+	to = append(to, `], "own": [`...)
+	for k, bytes := range own {
 		if k > 0 {
 			to = append(to, ", "...)
 		}
-		to = strconv.AppendInt(to, int64(index(number)), 10)
+		to = strconv.AppendUint(to, bytes, 10)
 	}
 	return append(to, "]}"...)
 }

@@ -180,6 +180,7 @@ type shownRegion struct {
 	Bytes  int64
 	Shares [][2]int64
 	Bins   []int
+	Own    []int
 }
 
 // looker asks about lineages.
@@ -374,13 +375,16 @@ func verifyRegions(t *rapid.T, bins int, owners [][]int64, origins []shownOrigin
 				t.Fatalf("region %d has %d bytes of number %d, not %d", i, share[1], n, all[n])
 			}
 		}
-		if int(r.Bytes) != len(owners[i]) || len(r.Shares) != len(all) || len(r.Bins) != min(bins, len(owners[i])) {
+		if int(r.Bytes) != len(owners[i]) || len(r.Shares) != len(all) || len(r.Bins) != min(bins, len(owners[i])) || len(r.Own) != len(r.Bins) {
 			t.Fatalf("region %d: %d bytes, %d shares and %d bins for %d bytes", i, r.Bytes, len(r.Shares), len(r.Bins), len(owners[i]))
 		}
 		for k, origin := range r.Bins {
 			part := map[int64]int{}
 			for _, owner := range owners[i][k*len(owners[i])/len(r.Bins) : (k+1)*len(owners[i])/len(r.Bins)] {
 				part[owner]++
+			}
+			if n := part[*origins[len(origins)-1].Number]; r.Own[k] != n {
+				t.Fatalf("region %d, bin %d of %d: %d own bytes, not %d", i, k, len(r.Bins), r.Own[k], n)
 			}
 			chosen := *origins[origin].Number
 			for owner, n := range part {
@@ -410,7 +414,10 @@ func TestLineageOfARawCheckpoint(t *testing.T) {
 	if len(origins) != 1 || origins[0].Number != nil || *origins[0].Key != 7 || origins[0].Stored != 8192 || origins[0].Bytes != 5100 {
 		t.Errorf("%+v", origins)
 	}
-	want := []shownRegion{{100, [][2]int64{{0, 100}}, []int{0, 0, 0}}, {0, [][2]int64{}, []int{}}, {5000, [][2]int64{{0, 5000}}, []int{0, 0, 0}}}
+	want := []shownRegion{
+		{100, [][2]int64{{0, 100}}, []int{0, 0, 0}, []int{33, 33, 34}}, {},
+		{5000, [][2]int64{{0, 5000}}, []int{0, 0, 0}, []int{1666, 1667, 1667}},
+	}
 	if fmt.Sprint(regions) != fmt.Sprint(want) {
 		t.Errorf("%v, not %v", regions, want)
 	}

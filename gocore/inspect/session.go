@@ -206,7 +206,12 @@ func alike(a, b *catalog.Brief) bool {
 func (w *rowWriter) begin(b *catalog.Brief) {
 	w.run, w.begun = *b, true
 	bytes := payload(b.Layout)
-	w.size = appendCount(appendRight(w.size[:0], quantity.Sized(bytes), 10), len(b.Layout.Spans), 9)
+	stored := "-"
+	if b.Content.Readable() {
+		stored = quantity.Sized(b.Stored)
+	}
+	w.size = appendRight(appendRight(w.size[:0], quantity.Sized(bytes), 10), stored, 11)
+	w.size = appendCount(w.size, len(b.Layout.Spans), 9)
 	w.size = appendRight(w.size, quantity.Sized(int64(b.Meta)), 10)
 	w.middle = appendField(w.middle[:0], "bytes", bytes)
 	w.middle = append(appendField(w.middle, "regions", len(b.Layout.Spans)), `, "serial": `...)

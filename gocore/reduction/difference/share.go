@@ -31,22 +31,23 @@ func Bin(size uint64, i, bins int) (from, to uint64) {
 	return at(uint64(i)), at(uint64(i) + 1)
 }
 
-// Most cuts a region into bins, and returns for each bin the checkpoint that has most of its bytes; of several, the latest one. A region of fewer bytes has a bin
-// for each byte.
-func (l *Located) Most(bins int) []uint32 {
+// EachBin cuts a region into bins, and visits the shares of each in order. A region of fewer bytes has a bin for each byte.
+func (l *Located) EachBin(bins int, visit func(shares []Share)) {
 	if l.Size < uint64(bins) {
 		bins = int(l.Size)
 	}
-	most := make([]uint32, bins)
-	for i := range most {
-		from, to := Bin(l.Size, i, bins)
-		best := Share{}
-		for _, s := range l.Shares(from, to) {
-			if s.Bytes >= best.Bytes {
-				best = s
-			}
-		}
-		most[i] = best.Checkpoint
+	for i := range bins {
+		visit(l.Shares(Bin(l.Size, i, bins)))
 	}
-	return most
+}
+
+// Most returns the share with most bytes; of several, that of the latest checkpoint. There is at least one.
+func Most(shares []Share) Share {
+	best := shares[0]
+	for _, s := range shares[1:] {
+		if s.Bytes >= best.Bytes {
+			best = s
+		}
+	}
+	return best
 }

@@ -51,21 +51,22 @@ func TestSharesAreThoseOfEachByte(t *testing.T) {
 	})
 }
 
-func TestMostIsThatOfEachByte(t *testing.T) {
+func TestBinsAreThoseOfEachByte(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l, owners := located(t)
 		bins := rapid.IntRange(1, 80).Draw(t, "bins")
-		got := l.Most(bins)
+		var got [][]Share
+		l.EachBin(bins, func(shares []Share) { got = append(got, shares) })
 		if len(got) != min(bins, len(owners)) {
 			t.Fatalf("%d bins for %d bytes, not %d", len(got), len(owners), bins)
 		}
-		for i, c := range got {
+		for i, shares := range got {
 			part := count(owners[i*len(owners)/len(got) : (i+1)*len(owners)/len(got)])
 			best := slices.MaxFunc(part, func(a, b Share) int {
 				return int(a.Bytes<<8+uint64(a.Checkpoint)) - int(b.Bytes<<8+uint64(b.Checkpoint))
 			})
-			if c != best.Checkpoint {
-				t.Fatalf("bin %d of %d: checkpoint %d, but %v", i, len(got), c, part)
+			if !slices.Equal(shares, part) || Most(shares) != best {
+				t.Fatalf("bin %d of %d: %v, most is %v, but %v", i, len(got), shares, Most(shares), part)
 			}
 		}
 	})
