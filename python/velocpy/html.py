@@ -6,9 +6,9 @@ on dark pages too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 
 from .errors import TIERS, VelocError, WaitTimeout
 from .figures import TierStats
@@ -18,6 +18,8 @@ from .quantity import sized
 
 #: Rows of a table; a history may have a million checkpoints.
 ROWS = 10
+#: Checkpoints of a lineage.
+STRIPS = 40
 #: Checkpoints that are looked up for a history's totals: a tenth of a second.
 MOST = 100_000
 #: Letters of a name or a key, and regions of a checkpoint.
@@ -143,6 +145,48 @@ def lease(shown: LeaseState) -> str:
 def plan(shown: PlanState) -> str:
     """How far it was read."""
     return _titled(type(shown).__name__, [f"<p>{escape(shown._status())}</p>"])
+
+
+class Piece(NamedTuple):
+    """Neighbouring columns of a strip."""
+
+    origin: int
+    columns: int
+    colour: str
+    words: str
+
+
+class LineageRow(NamedTuple):
+    """What a page shows of a checkpoint of a lineage; lengths in bytes."""
+
+    key: Key
+    form: str
+    nbytes: int
+    own_nbytes: int
+    stored_nbytes: int
+    strip: list[Piece]
+
+
+def lineage(history: str, rows: Sequence[LineageRow], own: str) -> str:
+    """For each checkpoint its size, what it takes, and a strip with the colours of the objects that have its bytes."""
+    shown = rows[-STRIPS:]
+    cells = [
+        (_short(row.key), row.form, sized(row.nbytes), sized(row.own_nbytes), sized(row.stored_nbytes), _strip(row))
+        for row in shown
+    ]
+    counted = f"{len(rows)} checkpoint{'' if len(rows) == 1 else 's'}"
+    words = [f"<p>{escape(f'… {len(rows) - len(shown)} earlier ones are not shown')}</p>"] if len(rows) > STRIPS else []
+    legend = f'<p><span style="color:{own}">■</span> {escape("bytes that are new in the checkpoint")}</p>'
+    head = ("key", "form", "size", "new bytes", "takes on disk", "where its bytes lie")
+    return _titled(f"Lineage of {_short(history)}: {counted}", [*words, _table(head, cells), legend])
+
+
+def _strip(row: LineageRow) -> Markup:
+    pieces = "".join(
+        f'<div title="{escape(each.words)}" style="flex:{each.columns};background:{each.colour}"></div>'
+        for each in row.strip
+    )
+    return Markup(f'<div style="{_FRAME.replace("14em", "28em")}">{pieces}</div>')
 
 
 class Markup(str):

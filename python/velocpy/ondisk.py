@@ -480,11 +480,12 @@ def describe(path: Path, history: str, key: Key) -> Checkpoint:
     ([('u', '<f4', (2, 5))], None)
     """
     with View(path) as view:
-        return _describe(view, history, key)
+        return describe_in(view, history, key)
 
 
-def _describe(view: View, history: str, key: Key) -> Checkpoint:
-    named = {"history": bytes_of_text(history), "key": _key(key)}
+def describe_in(view: View, history: str, key: Key) -> Checkpoint:
+    """The same of a store that is being looked into."""
+    named = {"history": bytes_of_text(history), "key": bytes_of_key(key)}
     facts, _ = view.ask("row", **named)
     if not facts["readable"]:
         raise InvalidArgument(f"checkpoint {key!r} of history {history!r} is stored as later versions of velocpy do.")
@@ -537,7 +538,7 @@ def _structure(text: bytes) -> list[Any] | None:
 
 def meta_of(view: View, history: str, key: Key) -> Any:
     """What a checkpoint was given as ``meta``; None where it is no JSON."""
-    named = {"history": bytes_of_text(history), "key": _key(key)}
+    named = {"history": bytes_of_text(history), "key": bytes_of_key(key)}
     try:
         nested = _core.structure_of(view.whole("blob", what="layout", **named)) is not None
     except InvalidArgument:
@@ -730,7 +731,7 @@ def repair(path: Path, *, drop: Iterable[Fault] = (), rebuild: bool = False, kee
         raise ValueError("keep_unproven wants rebuild.")
     versions = {(fault.history, fault.key, fault.serial) for fault in drop if fault.history is not None}
     victims = [
-        {"history": bytes_of_text(history), "key": _key(key), "serial": serial}
+        {"history": bytes_of_text(history), "key": bytes_of_key(key), "serial": serial}
         for history, key, serial in versions
         if history is not None and key is not None
     ]
@@ -775,7 +776,7 @@ class _Names:
     def _regions(self, history: str, key: Key) -> tuple[Region, ...]:
         if self._of[0] != (history, key):
             try:
-                regions = _describe(self._view, history, key).regions
+                regions = describe_in(self._view, history, key).regions
             except (DamagedStore, CheckpointNotFound):
                 regions = ()
             self._of = ((history, key), regions)
@@ -836,7 +837,8 @@ def _numbers(text: bytes) -> list[int]:
     return memoryview(text).cast("Q").tolist()
 
 
-def _key(key: Key) -> dict[str, Any]:
+def bytes_of_key(key: Key) -> dict[str, Any]:
+    """A key as the core is told it."""
     if isinstance(key, str):
         return {"text": bytes_of_text(key)}
     number = int(key)

@@ -168,7 +168,7 @@ def _draw_stays(axes: Axes, record: Record, stays: Sequence[Stay], colour: str) 
 
 
 def _draw_held(axes: Axes, record: Record, budgets: Mapping[str, int | None]) -> None:
-    unit, name = _unit(max([int(b) for b in budgets.values() if b] + [stay.nbytes for stay in record.stays] + [1]))
+    unit, name = unit_of(max([int(b) for b in budgets.values() if b] + [stay.nbytes for stay in record.stays] + [1]))
     highest = 0.0
     for tier in reversed(COLOURS):
         times, level = _levels([stay for stay in record.stays if stay.tier == tier])
@@ -252,7 +252,8 @@ def _draw_waited(axes: Axes, record: Record) -> None:
     _remark(axes, f"{total:.2f} s in all" if total >= 0.1 else f"{1000.0 * total:.1f} ms in all", WAITED)
 
 
-def _unit(largest: float) -> tuple[float, str]:
+def unit_of(largest: float) -> tuple[float, str]:
+    """The unit of an axis that goes so far, in bytes, and its name."""
     for power, unit in ((30, "GiB"), (20, "MiB")):
         if largest >= 2 << power:
             return float(1 << power), unit
