@@ -235,17 +235,17 @@ def sorting(tmp_path: Path) -> Path:
 
 
 def test_columns_of_a_listing(sorting: Path) -> None:
-    head, *rows = columns(invoke("ls", sorting, "h").stdout, 6)
-    assert head == ["size", "regions", "meta", "version", "captured_(UTC)", "key"]
-    assert [row[1:3] + row[5:] for row in rows] == [
-        ["1", "12_B", "3"],
-        ["2", "0_B", '"b"'],
-        ["1", "15_B", "-1"],
-        ["2", "102_B", '"a"'],
+    head, *rows = columns(invoke("ls", sorting, "h").stdout.replace("on disk", "on_disk"), 7)
+    assert head == ["size", "on_disk", "regions", "meta", "version", "captured_(UTC)", "key"]
+    assert [row[1:4] + row[6:] for row in rows] == [
+        ["8.0_KiB", "1", "12_B", "3"],
+        ["8.0_KiB", "2", "0_B", '"b"'],
+        ["4.0_KiB", "1", "15_B", "-1"],
+        ["4.0_KiB", "2", "102_B", '"a"'],
     ]
     assert rows[0][0] == "5.5_KiB"
     facts = messages("ls", sorting, "h")
-    assert [row[3] for row in rows] == [str(each["serial"]) for each in facts]
+    assert [row[4] for row in rows] == [str(each["serial"]) for each in facts]
     head, *rows = columns(invoke("ls", sorting).stdout, 4)
     assert head == ["checkpoints", "size", "latest_(UTC)", "history"]
     assert [(row[0], row[3]) for row in rows] == [("4", '"h"'), ("1", '"small"')]
@@ -256,6 +256,7 @@ def test_columns_of_a_listing(sorting: Path) -> None:
     [
         ("key", [-1, 3, "a", "b"]),
         ("size", ["a", -1, 3, "b"]),
+        ("disk", [-1, "a", 3, "b"]),
         ("regions", [3, -1, "b", "a"]),
         ("meta", ["b", 3, -1, "a"]),
         ("version", [3, "b", -1, "a"]),

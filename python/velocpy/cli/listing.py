@@ -13,7 +13,7 @@ from .output import finite, message
 #: Line above the columns, which the core writes.
 HEADINGS = {
     "histories": f"{'checkpoints':>11}{'size':>11}  {'latest (UTC)':<19}  history",
-    "rows": f"{'size':>10}{'regions':>9}{'meta':>10}{'version':>10}  {'captured (UTC)':<19}  key",
+    "rows": f"{'size':>10}{'on disk':>11}{'regions':>9}{'meta':>10}{'version':>10}  {'captured (UTC)':<19}  key",
 }
 
 Facts = dict[str, Any]
@@ -41,6 +41,7 @@ ORDERS: dict[str, dict[str, Callable[[Facts], Any]]] = {
     "rows": {
         "key": lambda facts: _key_order(facts["key"]),
         "size": lambda facts: facts["bytes"],
+        "disk": lambda facts: facts["stored_bytes"],
         "regions": lambda facts: facts["regions"],
         "meta": lambda facts: facts["meta_bytes"],
         "version": lambda facts: facts["serial"],

@@ -24,7 +24,7 @@ from .output import examples, json_option, message
 directory = click.argument("path")
 
 #: What a listing can be sorted by: the names in `velocpy.cli.listing.ORDERS`, which need the core.
-SORTS = ("name", "key", "size", "checkpoints", "regions", "meta", "version", "captured", "latest")
+SORTS = ("name", "key", "size", "disk", "checkpoints", "regions", "meta", "version", "captured", "latest")
 
 #: Characters of a number that has 64 bits, and a few zeros before it.
 _LONGEST_NUMBER = 100
@@ -75,9 +75,9 @@ def ls(path: str, history: str | None, sort: str | None, reverse: bool, with_met
     """List the histories of a store, or the checkpoints of one.
 
     Histories with the number of their checkpoints and the bytes that these take, with those of dropped ones that they
-    still need; checkpoints with the bytes of their
-    regions, how many there are, the bytes of their meta, the version, which grows with every checkpoint that is
-    written, and when checkpoint() was called for it, in UTC; "-" where an older velocpy, which kept no times, wrote it.
+    still need; checkpoints with the bytes of their regions, those that each takes by itself in the data files, how many
+    regions there are, the bytes of their meta, the version, which grows with every checkpoint that is written, and when
+    checkpoint() was called for it, in UTC; "-" where an older velocpy, which kept no times, wrote it.
     Of a history "latest" is that time of its latest version. It may run beside a process that writes.
     """
     from .listing import ORDERS, listing
@@ -91,24 +91,51 @@ def ls(path: str, history: str | None, sort: str | None, reverse: bool, with_met
         click.echo(text, nl=False)
 
 
-@click.command(epilog=examples("velocpy show /scratch/run forward 7", "velocpy show /scratch/run forward 7 --json"))
+@click.command(
+    epilog=examples(
+        "velocpy show /scratch/run forward 7",
+        "velocpy show /scratch/run forward 7 --lineage",
+        "velocpy show /scratch/run forward 7 --json",
+    )
+)
 @directory
 @click.argument("history")
 @click.argument("key")
+@click.option("--lineage", "with_lineage", is_flag=True, help="Show which checkpoints have written its bytes.")
 @json_option
-def show(path: str, history: str, key: str, as_json: bool) -> None:
+def show(path: str, history: str, key: str, with_lineage: bool, as_json: bool) -> None:
     """Show what a checkpoint consists of, and where it lies.
 
     KEY is a whole number, or else a text; a text that looks like a number goes into quotes of its own: '"7"'.
+
+    With --lineage, a row of characters stands for the bytes of the checkpoint, and of each that it needs and that is
+    there: from left to right, which checkpoint has written them.
     """
     from velocpy.ondisk import describe
 
     found = describe(path, history, key_of(key))
+    traced = lineage_of(path, history, key_of(key)) if with_lineage else None
     if as_json:
-        click.echo(message("checkpoint_detail", asdict(found) | {"captured": for_json(found.captured)}))
+        facts = asdict(found) | {"captured": for_json(found.captured)}
+        if traced is not None:
+            facts["origins"] = [asdict(origin) for origin in traced.checkpoints[-1].origins]
+        click.echo(message("checkpoint_detail", facts))
         return
     for line in described(found):
         click.echo(line)
+    if traced is not None:
+        click.echo()
+        for line in traced.lines():
+            click.echo(line)
+
+
+def lineage_of(path: str, history: str, key: int | str) -> Any:
+    """The lineage of a checkpoint and, before it, of those which are there and whose objects it needs."""
+    from velocpy.lineage import lineage
+
+    (last,) = lineage(path, history, [key]).checkpoints
+    needed = [origin.key for origin in last.origins[:-1] if origin.key is not None and origin.nbytes]
+    return lineage(path, history, [*needed, key])
 
 
 def described(found: Any) -> Iterator[str]:
