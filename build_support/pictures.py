@@ -29,6 +29,7 @@ def write_store(path: Path) -> None:
         for step in range(3):
             layer = {"weight": np.full((64, 64), step, np.float32), "bias": np.full(64, step, np.float32)}
             train.checkpoint(step, model={"layer": layer}, optim={"lr": 0.1}, meta={"loss": round(1 / (step + 1), 3)})
+            store.wait("disk")  # one after the other, as they are listed
         store.history("forward").checkpoint(0, u=np.zeros(1000))
 
 

@@ -276,6 +276,7 @@ def test_a_row_of_characters() -> None:
     assert example().text(2).splitlines()[1:3] == ["0  a#", "1  a+"]
     assert "\x1b" not in example("\x1b[2J", "\x1b[2J\n").text()
     assert len(example("\x1b[2J", "\n").text().splitlines()) == 5
+    assert repr(example()) == "<Lineage history='h' checkpoints=2>"
     assert str(Lineage("h", ())) == "history 'h': '#' new in the checkpoint, '+' new in part"
 
 

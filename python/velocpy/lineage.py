@@ -184,7 +184,7 @@ class CheckpointOrigins:
         ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Lineage:
     """Where the bytes of checkpoints of a history lie. A notebook shows it as a table, and `print` as characters."""
 
@@ -201,6 +201,9 @@ class Lineage:
         order = {checkpoint.lineage or "": checkpoint.serial for checkpoint in reversed(self.checkpoints)}
         places = {each: (each[1] if each[0] == "" else order[each[0]], each[1]) for each in found}
         return {each: found[each] for each in sorted(found, key=places.__getitem__)}
+
+    def __repr__(self) -> str:
+        return f"<Lineage history={self.history!r} checkpoints={len(self.checkpoints)}>"
 
     def __str__(self) -> str:
         return self.text()
