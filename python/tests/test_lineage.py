@@ -21,17 +21,8 @@ import velocpy
 from velocpy import errors, ondisk
 from velocpy.cli import main
 from velocpy.html import _short
-from velocpy.lineage import (
-    GONE,
-    MOST_BINS,
-    OWN_COLOUR,
-    THERE,
-    CheckpointOrigins,
-    Lineage,
-    Origin,
-    RegionOrigins,
-    lineage,
-)
+from velocpy.lineage import MOST_BINS, CheckpointOrigins, Lineage, Origin, RegionOrigins, lineage
+from velocpy.origins import GONE, OWN_COLOUR, THERE, colours_of
 from velocpy.plot.lineage import others, some
 
 CHUNK = 256
@@ -315,7 +306,7 @@ def test_a_page_has_strips_of_what_is_new() -> None:
 
 
 def test_colours_tell_the_dropped_and_the_age() -> None:
-    colours = example().colours()
+    colours = colours_of(example().objects())
     assert list(colours) == [("ab", 1), ("ab", 2), ("ab", 3)]
     assert (colours["ab", 1], colours["ab", 3]) == (GONE[0], THERE[1])
     assert len(set(colours.values())) == 3
@@ -345,7 +336,7 @@ def test_the_picture_has_a_bar_for_each_span(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     figure = example().plot()
     earlier, new = bars(figure)
-    colours = example().colours()
+    colours = colours_of(example().objects())
     half, whole = 50 / 1024, 100 / 1024
     assert earlier == [
         (0, half, pytest.approx(0.08), pytest.approx(0.92), colours["ab", 1]),
@@ -379,7 +370,7 @@ def test_a_picture_of_a_store(tmp_path: Path) -> None:
         assert wide - halves == pytest.approx(checkpoint.nbytes / 1024)
     assert {each[4] for each in new} == {OWN_COLOUR}
     assert OWN_COLOUR not in {each[4] for each in earlier}
-    assert [found.objects()[each] for each in others(found)] == [0, 1, 2, 3, 4]
+    assert [found.objects()[each] for each in others(found.checkpoints)] == [0, 1, 2, 3, 4]
     saved(figure, tmp_path / "lineage.png")
 
 

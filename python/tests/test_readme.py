@@ -19,10 +19,10 @@ import velocpy
 def test_example_runs(root: Path, run_python: Callable[..., CompletedProcess[str]]) -> None:
     pages = ((root / name).read_text() for name in ("README.md", "docs/guide.md"))
     examples = [code for page in pages for code in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)]
-    assert len(examples) == 8
+    assert len(examples) == 9
     done = run_python("".join(examples) + "\nassert store.closed and u[0] != 0")
     assert done.returncode == 0, done.stderr
-    *printed, cost, older, newer = done.stdout.splitlines()
+    *printed, cost, older, newer, before_last, last = done.stdout.splitlines()
     *lines, reopened, names, values, part, differ, where, read, many, reduced = printed
     assert [int(line.split()[0]) for line in lines] == list(reversed(range(24)))
     assert len({line.split()[1] for line in lines}) > 20, "states that differ"
@@ -45,6 +45,7 @@ def test_example_runs(root: Path, run_python: Callable[..., CompletedProcess[str
         assert own <= 8
         assert 1500 < needed < 2300
         assert 1 <= others <= step
+    assert [before_last, last] == [f"{step} has 2048 new bytes of 2097152" for step in (18, 19)]
 
 
 def test_links_lead_somewhere(root: Path) -> None:

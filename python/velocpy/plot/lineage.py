@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from velocpy.extra import MissingLibrary
+from velocpy.origins import OWN_COLOUR, CheckpointOrigins, Identity, colours_of, objects_of
 from velocpy.quantity import sized
 
 from .timeline import FAINT, INK, unit_of
@@ -13,7 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from velocpy.lineage import Identity, Lineage
 
 #: Rows that have their key beside them, and what they take; of more some have.
 NAMED = 30
@@ -25,7 +26,7 @@ REGIONS = 12
 OBJECTS = 6
 
 
-def draw_lineage(lineage: Lineage) -> Figure:
+def draw_lineage(history: str, checkpoints: Sequence[CheckpointOrigins]) -> Figure:
     """Draws each checkpoint as a bar along its bytes, the first one on top.
 
     Raises
@@ -38,51 +39,49 @@ def draw_lineage(lineage: Lineage) -> Figure:
     except ImportError:
         raise MissingLibrary("matplotlib", "a picture of a lineage", "pip install matplotlib") from None
 
-    rows = len(lineage.checkpoints)
+    rows = len(checkpoints)
     height = 1.9 + min(7.0, max(0.28 * rows, 0.6))
     figure = Drawing(figsize=(11.0, height), facecolor="white")
     axes = figure.subplots()
     figure.subplots_adjust(left=0.1, right=0.9, top=1.0 - 0.85 / height, bottom=0.95 / height)
-    total = sized(sum(each.nbytes for each in lineage.checkpoints))
-    words = f"{lineage.history!r:.{LETTERS}}: {rows} checkpoint{'' if rows == 1 else 's'}, {total}"
+    total = sized(sum(each.nbytes for each in checkpoints))
+    words = f"{history!r:.{LETTERS}}: {rows} checkpoint{'' if rows == 1 else 's'}, {total}"
     # A name may have dollar signs, and what lies between two of them is no formula.
     axes.set_title(words, loc="left", fontsize=10.5, fontweight="bold", color=INK, pad=22, parse_math=False)
     for spine in axes.spines.values():
         spine.set_visible(False)
     axes.tick_params(colors=FAINT, length=0, labelsize=9)
-    longest = max((each.nbytes for each in lineage.checkpoints), default=0)
+    longest = max((each.nbytes for each in checkpoints), default=0)
     unit, name = unit_of(longest)
-    _draw_bars(axes, lineage, unit)
-    _name_regions(axes, lineage, unit)
-    _name_rows(axes, lineage)
+    _draw_bars(axes, checkpoints, unit)
+    _name_regions(axes, checkpoints, unit)
+    _name_rows(axes, checkpoints)
     axes.set_xlim(0.0, max(longest, 1) / unit)
     axes.set_ylim(max(rows, 1), 0.0)
     axes.set_xlabel(f"position in the checkpoint, {name}", color=FAINT, fontsize=9)
     axes.set_ylabel("checkpoint", color=FAINT, fontsize=9)
-    _legend(figure, lineage, 0.1 / height)
+    _legend(figure, checkpoints, 0.1 / height)
     return figure
 
 
-def _draw_bars(axes: Axes, lineage: Lineage, unit: float) -> None:
+def _draw_bars(axes: Axes, checkpoints: Sequence[CheckpointOrigins], unit: float) -> None:
     """A bar has a gap below it, and a line where a region ends."""
     from matplotlib.collections import PolyCollection
 
-    from velocpy.lineage import OWN_COLOUR
-
-    colours = lineage.colours()
+    colours = colours_of(objects_of(checkpoints))
     corners: list[tuple[tuple[float, float], ...]] = []
     faces: list[str] = []
     fresh: list[tuple[tuple[float, float], ...]] = []
     borders: list[tuple[float, float, float]] = []
-    for row, checkpoint in enumerate(lineage.checkpoints):
-        own, low, high = len(checkpoint.origins) - 1, row + 0.08, row + 0.92
+    for row, checkpoint in enumerate(checkpoints):
+        last, low, high = len(checkpoint.origins) - 1, row + 0.08, row + 0.92
         for start, stop, origin, new in checkpoint.spans():
             left, right = start / unit, stop / unit
-            if origin != own:
+            if origin != last:
                 corners.append(((left, low), (left, high), (right, high), (right, low)))
                 faces.append(colours[checkpoint.identity(origin)])
             if new:
-                top = low if origin == own else row + 0.5
+                top = low if origin == last else row + 0.5
                 fresh.append(((left, top), (left, high), (right, high), (right, top)))
         begin = 0
         for region in checkpoint.regions[:-1]:
@@ -96,9 +95,9 @@ def _draw_bars(axes: Axes, lineage: Lineage, unit: float) -> None:
         axes.vlines(places, lows, highs, color="white", linewidth=1.2)
 
 
-def _name_regions(axes: Axes, lineage: Lineage, unit: float) -> None:
+def _name_regions(axes: Axes, checkpoints: Sequence[CheckpointOrigins], unit: float) -> None:
     """Names above the bars, where these are the same for all checkpoints and there is room for them."""
-    layouts = {tuple((each.name, each.nbytes) for each in checkpoint.regions) for checkpoint in lineage.checkpoints}
+    layouts = {tuple((each.name, each.nbytes) for each in checkpoint.regions) for checkpoint in checkpoints}
     regions = layouts.pop() if len(layouts) == 1 else ()
     whole, begin = max(sum(nbytes for _, nbytes in regions), 1), 0
     if len(regions) > REGIONS:
@@ -113,11 +112,11 @@ def _name_regions(axes: Axes, lineage: Lineage, unit: float) -> None:
         begin += nbytes
 
 
-def _name_rows(axes: Axes, lineage: Lineage) -> None:
+def _name_rows(axes: Axes, checkpoints: Sequence[CheckpointOrigins]) -> None:
     """The keys on the left, and what each checkpoint takes on the right."""
-    count = len(lineage.checkpoints)
+    count = len(checkpoints)
     rows = range(0, count, -(-count // NAMED) or 1)
-    named = [lineage.checkpoints[row] for row in rows]
+    named = [checkpoints[row] for row in rows]
     axes.set_yticks([row + 0.5 for row in rows])
     axes.set_yticklabels([f"{each.key!r:.{LETTERS}}" for each in named], parse_math=False)
     for row, each in zip(rows, named, strict=True):
@@ -132,14 +131,13 @@ def _name_rows(axes: Axes, lineage: Lineage) -> None:
         )  # fmt: skip
 
 
-def _legend(figure: Figure, lineage: Lineage, bottom: float) -> None:
+def _legend(figure: Figure, checkpoints: Sequence[CheckpointOrigins], bottom: float) -> None:
     from matplotlib.patches import Patch
 
-    from velocpy.lineage import OWN_COLOUR
-
-    colours, objects = lineage.colours(), lineage.objects()
+    objects = objects_of(checkpoints)
+    colours = colours_of(objects)
     entries: list[Any] = [Patch(color=OWN_COLOUR, label="new in the checkpoint")]
-    entries += [Patch(color=colours[each], label=_source(each, objects[each])) for each in some(others(lineage))]
+    entries += [Patch(color=colours[each], label=_source(each, objects[each])) for each in some(others(checkpoints))]
     legend = figure.legend(
         handles=entries, loc="lower left", bbox_to_anchor=(0.09, bottom), ncols=len(entries), frameon=False,
         fontsize=9, labelcolor=INK, handlelength=1.2, columnspacing=1.3,
@@ -148,15 +146,15 @@ def _legend(figure: Figure, lineage: Lineage, bottom: float) -> None:
         text.set_parse_math(False)
 
 
-def others(lineage: Lineage) -> list[Identity]:
+def others(checkpoints: Sequence[CheckpointOrigins]) -> list[Identity]:
     """The objects that have bytes of another checkpoint than the one that wrote them, from the earliest on."""
     used = {
         checkpoint.identity(place)
-        for checkpoint in lineage.checkpoints
+        for checkpoint in checkpoints
         for place, origin in enumerate(checkpoint.origins[:-1])
         if origin.nbytes
     }
-    return [each for each in lineage.objects() if each in used]
+    return [each for each in objects_of(checkpoints) if each in used]
 
 
 def some(objects: list[Identity]) -> list[Identity]:
