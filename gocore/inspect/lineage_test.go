@@ -499,6 +499,38 @@ func TestLineageOfDamagedObjects(t *testing.T) {
 	}
 }
 
+// Where a data file ends before the metadata, these are missing. The checkpoints whose objects are there are answered.
+func TestLineageOfMissingObjects(t *testing.T) {
+	s := relatedLineage(t)
+	s.close()
+	name, off := s.lies(s.metadata(3))
+	f, err := s.fs.Open(name, true, false)
+	if err == nil {
+		err = errors.Join(f.Truncate(off&^4095), f.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := look(t, s.fs)
+	defer l.close()
+	for key := int64(1); key <= 4; key++ {
+		_, err := l.ask(key, "objects", 0)
+		if key < 3 && err != nil {
+			t.Errorf("checkpoint %d: %v", key, err)
+		}
+		if key >= 3 && (!errors.Is(err, status.Of(status.Damaged)) || !strings.Contains(err.Error(), "ends before")) {
+			t.Errorf("checkpoint %d: %v", key, err)
+		}
+	}
+}
+
+func TestLineageOfALaterVersion(t *testing.T) {
+	row := catalog.Row{Key: model.NumberKey(1), Content: catalog.DifferenceSections + 1}
+	if _, err := new(Session).locate(row, "h"); !errors.Is(err, status.Of(status.Later)) {
+		t.Errorf("%v", err)
+	}
+}
+
 // What cannot be read is an error of the disk, and no damage.
 func TestLineageOfUnreadableObjects(t *testing.T) {
 	s := relatedLineage(t)

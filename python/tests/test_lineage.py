@@ -115,6 +115,13 @@ def test_it_says_what_was_written(tmp_path: Path, method: Any, bins: int) -> Non
         assert sum(origin.stored_nbytes for origin in checkpoint.origins[:-1]) == entry.source_nbytes
 
 
+def test_containers_of_a_compressor_of_the_host(tmp_path: Path) -> None:
+    """Catalogs list them as contents of their own."""
+    given = states()
+    write(tmp_path / "s", given, reduce="tree", chunk=CHUNK, compress="zstd")
+    is_what_was_written(lineage(tmp_path / "s", "h"), given, 256)
+
+
 def test_after_the_first_ones_were_dropped(tmp_path: Path) -> None:
     given = states()
     write(tmp_path / "s", given, reduce="tree", chunk=CHUNK)
@@ -130,7 +137,10 @@ def test_after_the_first_ones_were_dropped(tmp_path: Path) -> None:
     assert now == replace(was, origins=tuple(replace(o, key=None if o.key in (0, 1) else o.key) for o in was.origins))
 
 
-@pytest.mark.parametrize(("reduction", "form"), [({}, "raw"), ({"reduce": "codec"}, "encoded")])
+@pytest.mark.parametrize(
+    ("reduction", "form"),
+    [({}, "raw"), ({"reduce": "codec"}, "encoded"), ({"reduce": "codec", "compress": "zstd"}, "encoded")],
+)
 def test_checkpoints_without_sources(tmp_path: Path, reduction: dict[str, Any], form: str) -> None:
     given = [{"a": np.arange(30_000.0) + step, "empty": np.zeros(0), "b": np.ones(3, np.uint8)} for step in range(2)]
     write(tmp_path / "s", given, **reduction)
