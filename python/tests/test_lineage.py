@@ -292,7 +292,11 @@ def test_more_objects_than_letters() -> None:
 
 @pytest.mark.parametrize("name", EVIL)
 def test_what_users_name_is_text(name: str) -> None:
-    page = Page(example(name, name)._repr_html_())
+    origins = (Origin(1, name, 4096, 50), Origin(2, name, 4096, 50))
+    region = RegionOrigins(name, 100, {0: 50, 1: 50}, (0, 1), (0, 50))
+    text = Lineage(name, (CheckpointOrigins(name, 3, "raw", "ab", 100, origins, (region,)),))._repr_html_()
+    page = Page(text)
+    assert text.count("object 1, of ") == 1
     assert page.tags <= TAGS
     assert page.names <= {"style", "title"}
     assert len(page.text) < 600
@@ -307,7 +311,15 @@ def test_a_page_has_strips_of_what_is_new() -> None:
     assert page.count("object 1, of a dropped checkpoint: 50 B") == 2
     assert "its own object: 5 B" in page
     text = Page(page).text
-    for words in ("Lineage of 'h': 2 checkpoints", "difference", "12.0 KiB", "50 B", "5 B", "100 B"):
+    for words in (
+        "Lineage of 'h': 2 checkpoints",
+        "bytes that are new in the checkpoint",
+        "difference",
+        "12.0 KiB",
+        "50 B",
+        "5 B",
+        "100 B",
+    ):
         assert words in text
     many = Lineage("h", example().checkpoints * 30)._repr_html_()
     assert "20 earlier ones are not shown" in many
@@ -320,6 +332,17 @@ def test_colours_tell_the_dropped_and_the_age() -> None:
     assert list(colours) == [("ab", 1), ("ab", 2), ("ab", 3)]
     assert (colours["ab", 1], colours["ab", 3]) == (GONE[0], THERE[1])
     assert len(set(colours.values())) == 3
+
+
+def test_objects_are_in_the_order_of_writing() -> None:
+    first, second = example().checkpoints
+    earlier = replace(first, origins=first.origins[1:], regions=())
+    other = replace(second, lineage="aa", serial=9)
+    raw = replace(earlier, lineage=None, form="raw", serial=5, origins=(Origin(None, "raw", 0, 0),))
+    assert list(Lineage("h", (earlier, second)).objects()) == [("ab", 1), ("ab", 2), ("ab", 3)]
+    assert list(Lineage("h", (other, raw, earlier)).objects()) == [
+        ("ab", 2), ("", 5), ("aa", 1), ("aa", 2), ("aa", 3),
+    ]  # fmt: skip
 
 
 def saved(figure: Any, file: Path) -> Path:
@@ -361,6 +384,7 @@ def test_the_picture_has_a_bar_for_each_span(tmp_path: Path) -> None:
     assert axes.get_title(loc="left") == "'h': 2 checkpoints, 200 B"
     assert axes.get_xlabel() == "position in the checkpoint, KiB"
     assert [label.get_text() for label in axes.get_yticklabels()] == ["0", "1"]
+    assert list(axes.get_yticks()) == [0.5, 1.5]
     assert [text.get_text() for text in axes.texts] == ["a", "4.0 KiB", "12.0 KiB", "takes on disk"]
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["new in the checkpoint", "dropped, number 1", "from 0"]

@@ -222,8 +222,8 @@ def _located(view: View, history: str, key: Key, bins: int) -> CheckpointOrigins
 
 def _spelt(name: Key) -> str:
     """A name or a key as Python writes it, which has no character that a terminal might obey."""
-    text = ascii(name)
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    text = repr(name)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
 def _row(checkpoint: CheckpointOrigins, colours: dict[Identity, str]) -> html.LineageRow:
