@@ -99,7 +99,7 @@ def read(store_dir: Path, store: bytes) -> tuple[list[bytes], int, bool]:
 
 HISTORY, LAYOUT, PUT, DROP, CLEAR, RETENTION, SERIAL, COMMITS = range(1, 9)
 LEAF, BLOCK = 262144, 4096
-RAW, ENCODED, DIFFERENCE = 0, 1, 2
+RAW, ENCODED, DIFFERENCE, ENCODED_SECTIONS, DIFFERENCE_SECTIONS = range(5)
 MOST_PLAIN = 1 << 30  # bytes of a container before the encoding
 MOST_CONTAINERS, MOST_METADATA, MOST_SOURCES = 1 << 60, 1 << 31, 1024  # of an object: bytes of its parts, and number
 
@@ -187,6 +187,19 @@ class Row:
     own: Source | None = None
     sources: list[Source] = field(default_factory=list)
 
+    @property
+    def is_encoded(self) -> bool:
+        return self.content in (ENCODED, ENCODED_SECTIONS)
+
+    @property
+    def is_difference(self) -> bool:
+        return self.content in (DIFFERENCE, DIFFERENCE_SECTIONS)
+
+    @property
+    def versions(self) -> tuple[int, ...]:
+        """Of its containers: those that may be."""
+        return (1, 2) if self.content in (ENCODED_SECTIONS, DIFFERENCE_SECTIONS) else (1,)
+
     def parts(self) -> list[tuple[int, int]]:
         """Where in the slot the plain bytes of each container of an encoded row belong: offset and length."""
         return [
@@ -258,7 +271,7 @@ class Catalog:
         history, number, serial, content, flags = body.numbers("IIQBB")
         key, rows, layout = body.key(), self.rows[self.names[history]], self.layouts[number]
         row = Row(serial, layout, content)
-        if content > DIFFERENCE:
+        if content > DIFFERENCE_SECTIONS:
             body.rest()
         elif flags > 7:
             raise ValueError("of a later version")
@@ -271,9 +284,9 @@ class Catalog:
             row.extents = [body.numbers("QQQ") for _ in range(count)]
             row.sums = body.numbers(f"{len(layout.regions)}Q") if flags & 1 else None
             row.leaves = body.numbers(f"{layout.leaves()}Q") if flags & 2 else None
-            if content == ENCODED:
+            if row.is_encoded:
                 self.encoding(body, row)
-            if content == DIFFERENCE:
+            if row.is_difference:
                 self.difference(body, row)
             if sum(size for _, _, size in row.extents) != row.blocks():
                 raise ValueError("the extents do not hold the slot")

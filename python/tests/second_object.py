@@ -116,9 +116,9 @@ def entries(numbers: Numbers, count: int) -> list[int]:
 
 
 class Object:
-    """An object, with its metadata opened and verified."""
+    """An object, with its metadata opened and verified. Its containers are of some versions."""
 
-    def __init__(self, data: bytes, containers: int) -> None:
+    def __init__(self, data: bytes, containers: int, versions: tuple[int, ...] = (1,)) -> None:
         meta = data[containers:]
         check(len(meta) >= 64, "no metadata")
         fields = struct.unpack_from("<8sIIQB3sIQIIQQ", meta)
@@ -137,7 +137,7 @@ class Object:
         for size in sizes:
             for begin in range(0, size, PART):
                 length = 16 * numbers.varint()
-                self.firsts += decode(data[at : at + length], min(PART, size - begin))
+                self.firsts += decode(data[at : at + length], min(PART, size - begin), versions=versions)
                 at += length
         numbers.end()
         check(at == containers, "the containers have another length")

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import xxhash
-from catalog import BLOCK, DIFFERENCE, ENCODED, LEAF, Catalog, Fields, Key, Row, Source, catalog, read
+from catalog import BLOCK, LEAF, RAW, Catalog, Fields, Key, Row, Source, catalog, read
 from second_decoder import decode
 from second_object import Lineage, Object
 
@@ -71,11 +71,11 @@ class Region:
 def checkpoint(path: Path, row: Row) -> tuple[list[Region], Any]:
     """The regions of a row, and its meta, with that the values of a tree; every checksum is compared."""
     found = identity(path)
-    if row.content == DIFFERENCE:
+    if row.is_difference:
         slot = _restored(path, found, row)
     else:
         slot = b"".join(_extent(path, found, *extent) for extent in row.extents)
-    if row.content == ENCODED:
+    if row.is_encoded:
         slot = _decoded(row, slot)
     regions, _ = _described(row.layout.text, slot)
     spans = [(offset, offset + size) for offset, size in row.layout.regions]
@@ -101,7 +101,7 @@ def _decoded(row: Row, stored: bytes) -> bytes:
     slot = bytearray(row.layout.slot)
     at = 0
     for (offset, size), length in zip(row.parts(), row.containers, strict=True):
-        slot[offset : offset + size] = decode(stored[at : at + length], size)
+        slot[offset : offset + size] = decode(stored[at : at + length], size, versions=row.versions)
         at += length
     return bytes(slot)
 
@@ -131,7 +131,7 @@ def _bytes_of(name: str) -> bytes:
 
 def _object(path: Path, found: Identity, row: Row, source: Source) -> Object:
     data = b"".join(_extent(path, found, *extent) for extent in source.extents)
-    opened = Object(data[: source.containers + source.metadata], source.containers)
+    opened = Object(data[: source.containers + source.metadata], source.containers, row.versions)
     if (opened.lineage, opened.number) != (row.lineage, source.number):
         raise ValueError("an object of another checkpoint")
     return opened
@@ -300,7 +300,7 @@ def histories(path: Path) -> Catalog:
         row
         for history, rows in behind.rows.items()
         for key, row in rows.items()
-        if before.rows.get(history, {}).get(key) != row and row.content <= ENCODED
+        if before.rows.get(history, {}).get(key) != row and (row.content == RAW or row.is_encoded)
     ]
     elsewhere = any(number != listed.commits for row in new for number, _, _ in row.extents)
     too_much = sum(max(row.blocks(), -(-row.layout.slot // BLOCK) * BLOCK) for row in new) > COMMITTED
