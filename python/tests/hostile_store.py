@@ -7,7 +7,7 @@ with 1 and the seed when something else than an error of velocpy comes, or when 
 from __future__ import annotations
 
 import contextlib
-import importlib
+import importlib.util
 import json
 import random
 import resource
@@ -23,6 +23,7 @@ from typing import Any
 import catalog
 import numpy as np
 import xxhash
+from sectioned import CHUNKS, FRAMES, PLAIN, SNAPPY, chunked, damaged, sectioned
 
 import velocpy
 from velocpy import interchange, ondisk
@@ -31,6 +32,8 @@ STORE = bytes(range(16))
 SEGMENT = 1 << 20
 #: What a process may take beside what it takes before the first store, in bytes; its stores declare 16 MiB.
 ROOM = 300 << 20
+#: Whether there is a compressor for the sections of containers.
+HAS_FRAMES = importlib.util.find_spec("zstandard") is not None
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,10 @@ class Checkpoint:
     #: Plain bytes of a container, and what the row says of the containers' lengths; none: the checkpoint is raw.
     part: int = 0
     lengths: list[int] = field(default_factory=list)
+    #: None: the containers have chunks; else they have sections, and this part of them is damaged.
+    sections: float | None = None
+    #: The containers; none: noise in new ones.
+    given: list[bytes] = field(default_factory=list)
 
 
 def plain(regions: Sequence[Region], **changes: Any) -> Checkpoint:
@@ -90,31 +97,29 @@ def plain(regions: Sequence[Region], **changes: Any) -> Checkpoint:
     return replace(Checkpoint(described(regions), slot, spans), **changes)
 
 
-def container(region: bytes) -> bytes:
-    """A container whose chunks are not encoded."""
-    parts = [region[at : at + 16384] for at in range(0, len(region), 16384)]
-    tables = b"".join(struct.pack("<Q", xxhash.xxh3_64_intdigest(part)) for part in parts)
-    tables += b"".join(struct.pack("<H", len(part)) for part in parts) + bytes(len(parts))
-    total = -(-(64 + len(tables)) // 16) * 16 + sum(-(-len(part) // 16) * 16 for part in parts)
-    head = struct.pack("<IBBHQQQ16x", 1, 1, 0, 0, len(region), len(parts), total) + tables
-    head += bytes(-len(head) % 16)
-    payloads = b"".join(part + bytes(-len(part) % 16) for part in parts)
-    return struct.pack("<8sQ", b"VELOCFC\0", xxhash.xxh3_64_intdigest(head)) + head + payloads
-
-
 def containers(each: Checkpoint) -> list[bytes]:
     """The containers of noise that an encoded checkpoint needs."""
+    if each.given:
+        return each.given
     noise = random.Random(each.slot)
-    return [
-        container(noise.randbytes(min(each.part, nbytes - at)))
-        for _, nbytes in each.spans
-        for at in range(0, nbytes, each.part)
-    ]
+    made = []
+    for _, nbytes in each.spans:
+        for at in range(0, nbytes, each.part):
+            region = noise.randbytes(min(each.part, nbytes - at))
+            if each.sections is None:
+                made.append(chunked(region))
+                continue
+            period = noise.choice([1, 37])  # it can be compressed
+            region = (region[:period] * len(region))[: len(region)]
+            form = noise.choice([PLAIN, FRAMES, SNAPPY, CHUNKS])
+            container = sectioned(region, noise.choice([1, 2, 4, 8]), [form]).sealed()
+            made.append(damaged(container, noise) if noise.random() < each.sections else container)
+    return made
 
 
-def encoded(whole: Checkpoint, part: int = catalog.LEAF) -> Checkpoint:
+def encoded(whole: Checkpoint, part: int = catalog.LEAF, sections: float | None = None) -> Checkpoint:
     """The same checkpoint in containers; `write` writes those, too."""
-    each = replace(whole, part=part)
+    each = replace(whole, part=part, sections=sections)
     return replace(each, lengths=[len(packed) for packed in containers(each)])
 
 
@@ -158,7 +163,8 @@ def write(
             at += room
         if each.part:
             packed.append((each.extents[0], each))
-        put = struct.pack("<IIQBB", 1, key + 1, key + 1, bool(each.part), 0) + struct.pack("<BBq", 0, 0, key)
+        content = (catalog.ENCODED if each.sections is None else catalog.ENCODED_SECTIONS) if each.part else catalog.RAW
+        put = struct.pack("<IIQBB", 1, key + 1, key + 1, content, 0) + struct.pack("<BBq", 0, 0, key)
         put += struct.pack("<II", 64, len(extents)) + b"".join(struct.pack("<QQQ", *extent) for extent in extents)
         if each.part:
             put += struct.pack(f"<QI{len(each.lengths)}I", each.part, len(each.lengths), *each.lengths)
@@ -386,7 +392,9 @@ def checkpoint(rng: random.Random) -> Checkpoint:
         at = rng.randrange(len(text))
         text = rng.choice([text[:at], text + b"x", text[:at] + bytes([rng.randrange(256)]) + text[at + 1 :]])
     whole = Checkpoint(text, end, spans, rng.choice(METAS))
-    return encoded(whole) if rng.random() < 0.3 else whole
+    if rng.random() < 0.6:
+        return whole
+    return encoded(whole, sections=rng.choice([None, 0, 0.3]) if HAS_FRAMES else None)
 
 
 # --- what is asked of them
@@ -450,7 +458,7 @@ def ask(store: velocpy.Store, path: Path, key: int, beside: Path) -> tuple[bool,
 def examine(path: Path, beside: Path, count: int) -> None:
     """Asks everything of a store; a check has to say of which checkpoints something is damaged."""
     report = ondisk.check(path, read_data=True)
-    told = {fault.key for fault in report.faults if fault.kind == "description"}
+    told = {fault.key for fault in report.faults if fault.kind in ("description", "changed")}
     with velocpy.open(path, mode="r", host="16MiB") as store:
         for key in range(count):
             described, meta = ask(store, path, key, beside)

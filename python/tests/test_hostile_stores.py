@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from conftest import RunPython
-from hostile_store import METAS, RIGHT, Region, checkpoint, described, encoded, plain, structure, write
+from hostile_store import HAS_FRAMES, METAS, RIGHT, Region, checkpoint, described, encoded, plain, structure, write
+from second_decoder import decode
+from sectioned import CHUNKS, FRAMES, PLAIN, SNAPPY, damaged, hostile, sectioned
 
 import velocpy
 from velocpy import arrays, ondisk
@@ -131,14 +135,56 @@ def bytes_of(count: int) -> Region:
 
 def test_containers_are_decoded(tmp_path: Path) -> None:
     whole = [plain([ITEM]), encoded(plain([ITEM])), encoded(plain([bytes_of(600_000)])), encoded(plain([]))]
+    if HAS_FRAMES:
+        whole.append(encoded(plain([bytes_of(600_000)]), 1 << 20, sections=0))
     write(tmp_path / "store", whole)
     report = ondisk.check(tmp_path / "store", read_data=True)
-    assert (report.checkpoints, report.faults) == (4, ())
+    assert (report.checkpoints, report.faults) == (len(whole), ())
     data = tmp_path / "store" / "data-0000000000000001"
     data.write_bytes(random.Random(1).randbytes(data.stat().st_size))
     faults = ondisk.check(tmp_path / "store", read_data=True).faults
-    assert {(fault.kind, fault.key) for fault in faults} == {("changed", 1), ("changed", 2)}
+    assert {(fault.kind, fault.key) for fault in faults} == {("changed", key) for key in (1, 2, 4)[: len(whole) - 2]}
     assert all("container" in fault.why for fault in faults)
+
+
+def stored(path: Path, region: bytes, containers: list[bytes]) -> None:
+    """A store in which each container, of this region, is that of a checkpoint."""
+    whole = plain([bytes_of(len(region))])
+    each = [replace(whole, part=1 << 18, lengths=[len(container)], given=[container]) for container in containers]
+    write(path, [replace(one, sections=0, extents=[]) for one in each])
+
+
+@pytest.mark.skipif(not HAS_FRAMES, reason="zstandard is not installed")
+@pytest.mark.parametrize(("word", "noise"), [(1, 50), (2, 50), (4, 50), (8, 50), (2, 1)])
+def test_hostile_sections(tmp_path: Path, word: int, noise: int) -> None:
+    """The core refuses the containers of version 2 that the second reader refuses, and gives the bytes of others."""
+    region = (random.Random(word).randbytes(noise) * 2003)[:2003]
+    made = hostile(region, word)
+    del made["a skippable frame before"]  # which is no frame of Zstandard; the core passes over it
+    rng = random.Random(word)
+    for form in (PLAIN, FRAMES, SNAPPY, CHUNKS):
+        good = sectioned(region, word, [form]).sealed()
+        made |= {f"form {form}, change {n}": damaged(good, rng) for n in range(100)}
+    right = {}
+    for name, container in made.items():
+        with contextlib.suppress(ValueError):
+            right[name] = decode(container, len(region))
+    assert right.pop("right") == region
+    assert set(right.values()) == {region}
+    assert 20 < len(right) < 400
+    stored(tmp_path / "store", region, list(made.values()))
+    faults = ondisk.check(tmp_path / "store", read_data=True).faults
+    assert {fault.kind for fault in faults} == {"changed"}
+    refused = {fault.key for fault in faults}
+    assert [name for key, name in enumerate(made) if key not in refused] == ["right", *right]
+    with velocpy.open(tmp_path / "store", mode="r", host="16MiB") as store:
+        history = store.history("h")
+        for key in range(len(made)):
+            if key in refused:
+                with pytest.raises(velocpy.errors.CorruptCheckpoint):
+                    history.restore(key)
+            else:
+                assert history.restore(key)["u"].tobytes() == region
 
 
 @pytest.mark.parametrize("length", [1 << 10, (1 << 30) + 720_960])
