@@ -43,6 +43,50 @@ func TestSamples(t *testing.T) {
 	}
 }
 
+// With a compressor of the host checkpoints are encoded whatever a sample says, since it was none of the compressor. One that does not become smaller ends that until
+// the next sample.
+func TestACompressorIsTried(t *testing.T) {
+	for became, pays := range map[int64]bool{1000: false, 970: false, 969: true, 100: true} {
+		p := New(Codec, codec.S2)
+		if p.OnDevice() || p.Compression() != codec.S2 {
+			t.Fatalf("%+v", p)
+		}
+		encoded, samples := 0, 0
+		for range 3 * sampleEvery {
+			x := p.Next(7)
+			if x.Way == Encoded && x.Choices == nil {
+				if samples++; x.Compression != codec.S2 {
+					t.Fatalf("%+v", x)
+				}
+				p.Sampled(7, choices, 1000, 1000)
+				x = p.Next(7)
+			}
+			if x.Way == Plain {
+				if p.Expect(7, 1<<20) != 1<<20 {
+					t.Error("a plain checkpoint is expected to become smaller")
+				}
+				continue
+			}
+			if x.Compression != codec.S2 || !slices.Equal(x.Choices, choices) {
+				t.Fatalf("%+v", x)
+			}
+			encoded++
+			p.Became(7, 1000, became)
+		}
+		if want := map[bool]int{true: 3 * sampleEvery, false: 3}[pays]; encoded != want || samples != 3 {
+			t.Errorf("%d checkpoints were encoded after %d samples where one of 1000 bytes becomes %d", encoded, samples, became)
+		}
+	}
+	p := New(Codec, codec.NoCompression)
+	p.Sampled(7, choices, 1000, 500)
+	if p.Became(7, 1000, 1000); p.Next(7).Way != Encoded {
+		t.Error("without a compressor the sample decides")
+	}
+	if !p.OnDevice() || !New(Auto, codec.NoCompression).OnDevice() || New(Lineage, codec.NoCompression).OnDevice() || New(Raw, codec.NoCompression).OnDevice() {
+		t.Error("a device encodes where the method is codec or auto")
+	}
+}
+
 func TestLayoutsAreBounded(t *testing.T) {
 	p := New(Codec, codec.NoCompression)
 	for i := range uint64(10 * mostLayouts) {
