@@ -84,6 +84,46 @@ func TestADeviceEncodes(t *testing.T) {
 	}
 }
 
+// A device compresses nothing: with a compressor its checkpoints lie in host memory as they are, and on the disk in containers with sections. They come back from both.
+func TestACompressorLeavesWhatADeviceHasPlain(t *testing.T) {
+	const size, count = 1<<20 + 1236, 12
+	for _, method := range []string{"codec+zstd", "codec+s2", "tree+huff0"} {
+		t.Run(method, func(t *testing.T) {
+			b, c := encodingBoard(t, func(c *config.Config) {
+				d, h := int64(256<<20), int64(8<<20)
+				c.Disk, c.Path, c.FS, c.Host = &d, "/d", vfs.NewMem(512<<20), &h
+			})
+			b.check(c.h.Reduce(reduction(method)))
+			for k := range int64(count) {
+				c.mustPutOn(b, k, few(size, uint64(k)))
+			}
+			b.check(c.wait(0, status.TierDisk))
+			if f := c.reducedTo(); f.encoded != count || f.plain != 0 || f.to >= f.from*9/10 {
+				t.Errorf("%+v", f)
+			}
+			st, err := c.s.Stats()
+			b.check(err)
+			held := int64(0)
+			c.s.Lock()
+			c.h.h.Each(func(r *engine.Record) {
+				if c.s.Engine.Complete(r, c.s.HostTier()) {
+					held++
+				}
+			})
+			c.s.Unlock()
+			if used := st.Tiers["host"].Used; held == 0 || held == count || used < held*size {
+				t.Errorf("host memory has %d bytes of %d plain checkpoints of %d", used, held, size)
+			}
+			c.pushOff(b)
+			for k := range int64(count) {
+				c.mustGetOn(b, k, few(size, uint64(k)))
+				c.mustGet(k, few(size, uint64(k)), operation.RestoreArgs{Last: true})
+			}
+			drained(t, c.s)
+		})
+	}
+}
+
 // pushOff makes the device's tier give up all checkpoints of the history, which the host has.
 func (c *client) pushOff(b *board) {
 	c.t.Helper()

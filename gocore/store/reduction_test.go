@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"velocpy/gocore/base/checksum"
@@ -143,6 +144,49 @@ func TestEncodedCheckpointsComeBack(t *testing.T) {
 			}
 			drained(t, s)
 		})
+	}
+}
+
+// Each checkpoint stays as it was written, whichever compressor its history gets then, also in a store that is opened again.
+func TestCompressorsComeAndGo(t *testing.T) {
+	const size = 600_001
+	cfg := stored(8<<20, 256<<20, vfs.NewMem(512<<20))
+	s := open(t, cfg)
+	methods := []string{"codec", "codec+zstd", "tree+s2", "tree", "tree+s2", "codec+huff0", "raw", "codec+zstd"}
+	want := func(k int) []byte { return few(size, uint64(k)) }
+	c := reducing(t, s, methods[0])
+	for k, method := range methods {
+		if err := c.h.Reduce(reduction(method)); err != nil {
+			t.Fatal(err)
+		}
+		c.mustPutFloats(int64(k), want(k), status.TierDisk)
+	}
+	sections := func(c *client) (all []bool) {
+		c.s.Lock()
+		defer c.s.Unlock()
+		for k := range methods {
+			v := c.h.h.Get(model.NumberKey(int64(k))).Version
+			all = append(all, v.Encoding != nil && v.Encoding.Sections || v.Difference != nil && v.Difference.Sections)
+		}
+		return all
+	}
+	expected := []bool{false, true, true, false, true, true, false, true}
+	if got := sections(c); !slices.Equal(got, expected) {
+		t.Errorf("containers with sections: %v", got)
+	}
+	shut(t, s)
+	s = reopened(t, cfg)
+	c = newClient(t, s, "h")
+	if got := sections(c); !slices.Equal(got, expected) {
+		t.Errorf("containers with sections after the store was opened again: %v", got)
+	}
+	for k := range methods {
+		c.mustGet(int64(k), want(k), operation.RestoreArgs{Last: true})
+	}
+	for _, bad := range []Reduction{{Method: "raw", Compressor: "s2"}, {Method: "auto", Compressor: "zstd"}, {Method: "codec", Compressor: "gzip"}} {
+		if err := c.h.Reduce(bad); status.CodeOf(err) != status.Invalid {
+			t.Errorf("%+v: %v", bad, err)
+		}
 	}
 }
 
