@@ -10,6 +10,7 @@ import (
 
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
+	"velocpy/gocore/reduction/codec"
 	"velocpy/gocore/tier/disk/catalog"
 	"velocpy/gocore/tier/disk/dataindex"
 	"velocpy/gocore/tier/disk/segment"
@@ -34,7 +35,7 @@ func died(t *testing.T, n int64) *site {
 	t.Helper()
 	s := busySite(t)
 	for k := range n {
-		s.part = k % 2 * model.PartGrain
+		s.part, s.compression = k%2*model.PartGrain, codec.Zstd
 		s.put("a", model.NumberKey(k), 3000)
 	}
 	h := s.copied()
@@ -154,10 +155,10 @@ func TestAFrameOfACommitArea(t *testing.T) {
 
 // If bytes of the last frame's checkpoint did not reach the medium, it was not acknowledged: the earlier version counts, and its range is not written to.
 func TestAFrameWithoutItsBytes(t *testing.T) {
-	for _, part := range []int64{0, model.PartGrain} {
+	for i, part := range []int64{0, model.PartGrain, model.PartGrain} {
 		s := busySite(t)
 		s.put("a", model.NumberKey(1), 3000)
-		s.part = part
+		s.part, s.compression = part, compressions[i/2]
 		s.put("a", model.NumberKey(2), 3000)
 		want := s.rows()
 		at := s.put("a", model.NumberKey(2), 3000)

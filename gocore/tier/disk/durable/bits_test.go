@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/reduction/codec"
 	"velocpy/gocore/tier/disk/catalog"
 	"velocpy/gocore/tier/disk/dataindex"
 	"velocpy/gocore/tier/disk/segment"
@@ -44,6 +45,7 @@ func littleStore(t *testing.T) (*player, []string, map[string][2]int64) {
 	if !p.open() {
 		t.Fatal("no store")
 	}
+	p.drafts.compression = codec.S2
 	where := map[string][2]int64{} // range of the catalog that puts a checkpoint
 	var names []string
 	for i, size := range []int64{600, 0, 4097, 600, 20_000, 1, 600} {
@@ -71,7 +73,7 @@ func TestEveryBit(t *testing.T) {
 		t.Fatal(err)
 	}
 	lies := map[string]held{}
-	sources := 0
+	sources, contents := 0, map[catalog.Content]int{}
 	view, err := Read(p.options(p.mem))
 	if err != nil {
 		t.Fatal(err)
@@ -98,9 +100,13 @@ func TestEveryBit(t *testing.T) {
 		}
 		lies[s.String()] = h
 		sources += len(row.Sources)
+		contents[row.Content]++
 	}
 	if _ = view.Close(); sources == 0 {
 		t.Error("no checkpoint needs the object of another one")
+	}
+	if contents[catalog.EncodedSections] < 2 || contents[catalog.DifferenceSections] < 2 || contents[catalog.Encoded] == 0 {
+		t.Errorf("%v: a content is missing", contents)
 	}
 	w, err := newWindowOf(nil, 64<<10)
 	if err != nil {

@@ -30,11 +30,13 @@ type site struct {
 	d      *Dir
 	landed chan *Change
 	serial uint64
-	next   int64   // offset of the next checkpoint
-	meta   string  // meta of the checkpoints that are put
-	part   int64   // plain bytes of their containers; 0: they are raw
-	even   bool    // their bytes are easy to encode
-	drafts *drafts // not nil: they are differences of this lineage, and most of their bytes are those of other ones
+	next   int64  // offset of the next checkpoint
+	meta   string // meta of the checkpoints that are put
+	part   int64  // plain bytes of their containers; 0: they are raw
+
+	compression codec.Compression // of their containers
+	even        bool              // their bytes are easy to encode
+	drafts      *drafts           // not nil: they are differences of this lineage, and most of their bytes are those of other ones
 }
 
 func newSite(t *testing.T) *site {
@@ -113,15 +115,15 @@ func (s *site) put(history string, key model.Key, sizes ...int64) (at int64) {
 	l.Slot = int64(len(slot))
 	stored := slot
 	if s.part > 0 {
-		row.Content = catalog.Encoded
-		row.Encoding, stored = encoded(l, slot, s.part, codec.Int16)
+		row.Encoding, stored = encoded(l, slot, s.part, codec.Int16, s.compression)
 		stored = append(stored, make([]byte, -len(stored)&4095)...)
 	}
 	if s.drafts != nil {
-		row.Content, row.Encoding = catalog.Difference, nil
+		row.Encoding = nil
 		row.Difference, stored = s.drafts.object(l, slot)
 		s.drafts.lies(row.Difference, s.next)
 	}
+	row.Content = catalog.ContentOf(row.Encoding, row.Difference)
 	at = s.next
 	s.next += row.Bytes()
 	if err := s.d.Space().Write(at, stored); err != nil {
@@ -369,14 +371,14 @@ func TestSubsets(t *testing.T) {
 
 // A checkpoint that is dropped and overwritten while a check runs is no damage.
 func TestNoFalseAlarmBesideAWriter(t *testing.T) {
-	for _, part := range []int64{0, model.PartGrain} {
-		alarm(t, part)
-	}
+	alarm(t, 0, codec.NoCompression)
+	alarm(t, model.PartGrain, codec.NoCompression)
+	alarm(t, model.PartGrain, codec.Zstd)
 }
 
-func alarm(t *testing.T, part int64) {
+func alarm(t *testing.T, part int64, compression codec.Compression) {
 	s := newSite(t)
-	s.part = part
+	s.part, s.compression = part, compression
 	s.put("a", model.NumberKey(1), 5000)
 	s.put("a", model.NumberKey(2), 5000)
 	s.put("b", model.NumberKey(1), 5000)
@@ -622,14 +624,14 @@ func TestDamagedCheckpointsAreDroppedOnRequest(t *testing.T) {
 
 // A repair does not drop a checkpoint that could not be read, or that is right when it is read again: the medium may become readable.
 func TestOnlyDamageIsDropped(t *testing.T) {
-	for _, part := range []int64{0, model.PartGrain} {
-		dropping(t, part)
-	}
+	dropping(t, 0, codec.NoCompression)
+	dropping(t, model.PartGrain, codec.NoCompression)
+	dropping(t, model.PartGrain, codec.Zstd)
 }
 
-func dropping(t *testing.T, part int64) {
+func dropping(t *testing.T, part int64, compression codec.Compression) {
 	s := newSite(t)
-	s.part = part
+	s.part, s.compression = part, compression
 	at := map[int64]int64{}
 	var victims []Victim
 	for key := range int64(6) {

@@ -39,16 +39,16 @@ func pattern(n int64, seed byte) []byte {
 
 // put writes a checkpoint of one region and waits until its outcome is known.
 func put(d *Dir, landed chan *Change, key int64, serial uint64, off int64, p []byte) error {
-	return putAs(d, landed, key, serial, off, p, false)
+	return putAs(d, landed, key, serial, off, p, false, codec.NoCompression)
 }
 
 // putAs is put for a raw or an encoded checkpoint.
-func putAs(d *Dir, landed chan *Change, key int64, serial uint64, off int64, p []byte, encode bool) error {
+func putAs(d *Dir, landed chan *Change, key int64, serial uint64, off int64, p []byte, encode bool, c codec.Compression) error {
 	l := &catalog.Layout{Layout: model.Layout{Slot: int64(len(p)), Spans: []model.Span{{Bytes: int64(len(p))}}, Text: fmt.Sprint(len(p))}}
 	row := &catalog.Row{Key: model.NumberKey(key), Serial: serial, Layout: l, Align: 64, Sums: []uint64{checksum.Sum(p)}}
 	if encode {
-		row.Content = catalog.Encoded
-		row.Encoding, p = encoded(l, p, model.PartGrain, codec.Int8)
+		row.Encoding, p = encoded(l, p, model.PartGrain, codec.Int8, c)
+		row.Content = catalog.ContentOf(row.Encoding, nil)
 	}
 	if err := d.Space().Write(off, p); err != nil {
 		return err

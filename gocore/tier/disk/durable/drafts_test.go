@@ -18,10 +18,15 @@ import (
 
 // drafts makes the differences of one lineage.
 type drafts struct {
-	writer *reduced.Writer
-	known  map[uint32]model.Source // objects that later ones may need
+	writer      *reduced.Writer
+	known       map[uint32]model.Source // objects that later ones may need
+	compression codec.Compression
 }
 
+// compressions are those that checkpoints of tests get by turns, and most of them none.
+var compressions = [6]codec.Compression{codec.NoCompression, codec.Zstd, codec.NoCompression, codec.S2, codec.NoCompression, codec.Huff0}
+
+// newDrafts makes a lineage whose number says by which compressor its objects are made.
 func newDrafts(lineage uint64, method difference.Method, record int64) *drafts {
 	o := reduced.Options{
 		Method: method, Chunk: 64, Lineage: lineage, Record: record, MaxSources: 8, MaxChain: 3,
@@ -35,7 +40,7 @@ func newDrafts(lineage uint64, method difference.Method, record int64) *drafts {
 	if err != nil {
 		panic(err)
 	}
-	return &drafts{w, map[uint32]model.Source{}}
+	return &drafts{w, map[uint32]model.Source{}, compressions[lineage%6]}
 }
 
 // object de-duplicates a checkpoint, and returns its difference with its own object, in whole blocks.
@@ -61,7 +66,7 @@ func (d *drafts) object(l *catalog.Layout, slot []byte) (*model.Difference, []by
 	}
 	room := new(regions.Room)
 	defer room.Free()
-	made, err := draft.Write(sources, choices, 1<<40, sink, regions.Options{Goroutines: 1, Room: room})
+	made, err := draft.Write(sources, choices, 1<<40, sink, regions.Options{Goroutines: 1, Room: room, Compression: d.compression})
 	if err != nil {
 		panic(err)
 	}
@@ -71,9 +76,10 @@ func (d *drafts) object(l *catalog.Layout, slot []byte) (*model.Difference, []by
 // put writes a checkpoint of one region as a difference, and waits until its outcome is known.
 func (d *drafts) put(to *Dir, landed chan *Change, key int64, serial uint64, off int64, p []byte) error {
 	l := &catalog.Layout{Layout: model.Layout{Slot: int64(len(p)), Spans: []model.Span{{Bytes: int64(len(p))}}, Text: fmt.Sprint(len(p))}}
-	row := &catalog.Row{Key: model.NumberKey(key), Serial: serial, Layout: l, Align: 64, Sums: []uint64{checksum.Sum(p)}, Content: catalog.Difference}
+	row := &catalog.Row{Key: model.NumberKey(key), Serial: serial, Layout: l, Align: 64, Sums: []uint64{checksum.Sum(p)}}
 	var stored []byte
 	row.Difference, stored = d.object(l, p)
+	row.Content = catalog.ContentOf(nil, row.Difference)
 	d.lies(row.Difference, off)
 	if err := to.Space().Write(off, stored); err != nil {
 		return err

@@ -27,13 +27,13 @@ import (
 )
 
 // encoded encodes the regions of a slot in containers of so many plain bytes, and returns them with the bytes that lie on disk.
-func encoded(l *catalog.Layout, slot []byte, part int64, k codec.Kind) (*model.Encoding, []byte) {
-	e := &model.Encoding{Part: part, Lengths: []uint32{}}
+func encoded(l *catalog.Layout, slot []byte, part int64, k codec.Kind, c codec.Compression) (*model.Encoding, []byte) {
+	e := &model.Encoding{Part: part, Lengths: []uint32{}, Sections: c != codec.NoCompression}
 	var all []byte
 	for _, s := range l.Spans {
 		for plain := range slices.Chunk(slot[s.Offset:s.Offset+s.Bytes], int(part)) {
 			p := make([]byte, codec.Bound(len(plain)))
-			n, err := codec.Encode(p, plain, nil, codec.Options{Kind: k, Modes: codec.AllModes})
+			n, err := codec.Encode(p, plain, nil, codec.Options{Kind: k, Modes: codec.AllModes, Compression: c})
 			if err != nil {
 				panic(err)
 			}
@@ -94,7 +94,7 @@ func TestCheckOfEncodedCheckpoints(t *testing.T) {
 		s.put("a", model.TextKey("x"), 3<<20+17, 1<<20)
 		s.put("b", model.NumberKey(1), 0)
 		s.put("b", model.NumberKey(2))
-		s.part = model.PartGrain
+		s.part, s.compression = model.PartGrain, codec.Huff0
 		s.put("b", model.NumberKey(3), 600<<10, 1)
 		s.part = 0
 		s.put("b", model.NumberKey(4), 600<<10, 1)
@@ -427,7 +427,7 @@ func strangeRow(content byte) []byte {
 // A checkpoint of a later content is listed, and others are read. Nothing is written to the store, since nothing tells where that checkpoint lies. That also
 // holds where a commit area alone has it.
 func TestContentsOfLaterVersions(t *testing.T) {
-	for _, content := range []byte{3, 4, 255} {
+	for _, content := range []byte{byte(catalog.DifferenceSections) + 1, 6, 255} {
 		for _, ahead := range []bool{false, true} {
 			s := died(t, 3)
 			if ahead {

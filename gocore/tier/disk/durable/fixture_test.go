@@ -184,7 +184,7 @@ func writeFixture(t *testing.T) {
 		if n%4 == 3 {
 			k = nil
 		}
-		at = putWhole(t, d, x, at, k)
+		at = putWhole(t, d, x, at, k, codec.NoCompression)
 	}
 	for name, r := range keep {
 		if r != nil {
@@ -200,7 +200,7 @@ func writeFixture(t *testing.T) {
 		l := &catalog.Layout{Layout: description.Bytes(int64(s.bytes))}
 		p := modeSample(n)
 		row := catalog.Row{Key: model.NumberKey(int64(n)), Serial: uint64(n + 1), Layout: l, Align: 64, Sums: sums(l, p)}
-		at = putWhole(t, d, whole{"modes", row, p}, at, &s.kind)
+		at = putWhole(t, d, whole{"modes", row, p}, at, &s.kind, codec.NoCompression)
 	}
 	if err := os.CopyFS(filepath.Join(to, "killed"), os.DirFS(filepath.Join(to, "living"))); err != nil {
 		t.Fatal(err)
@@ -212,14 +212,14 @@ func writeFixture(t *testing.T) {
 }
 
 // putWhole writes a checkpoint, encoded unless k is nil, and returns the end of its range.
-func putWhole(t *testing.T, d *Dir, x whole, at int64, k *codec.Kind) (end int64) {
+func putWhole(t *testing.T, d *Dir, x whole, at int64, k *codec.Kind, c codec.Compression) (end int64) {
 	t.Helper()
 	row, stored := x.row, x.slot
 	row.Extents = nil
-	if k != nil {
-		row.Content = catalog.Encoded
-		row.Encoding, stored = encoded(row.Layout, x.slot, model.PartGrain, *k)
+	if row.Encoding = nil; k != nil {
+		row.Encoding, stored = encoded(row.Layout, x.slot, model.PartGrain, *k, c)
 	}
+	row.Content = catalog.ContentOf(row.Encoding, nil)
 	if err := d.Space().Write(at, append(stored, make([]byte, -len(stored)&4095)...)); err != nil {
 		t.Fatal(err)
 	}
@@ -309,9 +309,10 @@ func counters() (all [][]byte) {
 func putDifference(t *testing.T, d *Dir, x whole, at int64, lineage *drafts) (end int64) {
 	t.Helper()
 	row := x.row
-	row.Extents, row.Content = nil, catalog.Difference
+	row.Extents = nil
 	var stored []byte
 	row.Difference, stored = lineage.object(row.Layout, x.slot)
+	row.Content = catalog.ContentOf(nil, row.Difference)
 	lineage.lies(row.Difference, at)
 	if err := d.Space().Write(at, stored); err != nil {
 		t.Fatal(err)
@@ -345,6 +346,7 @@ func writeDifferences(t *testing.T) {
 		if lineages[x.history] == nil {
 			n := len(lineages)
 			lineages[x.history] = newDrafts(mixed(uint64(n+1)), methods[n%len(methods)], 1<<20)
+			lineages[x.history].compression = codec.NoCompression
 		}
 		at = putDifference(t, d, x, at, lineages[x.history])
 	}

@@ -123,7 +123,7 @@ var makeSample = sync.OnceValue(func() *sample {
 				p = slices.Concat(pattern(100, byte(serial)), pattern(6000, 3))
 				check(drafts.put(d, landed, key*(round+1), serial, off, p))
 			} else {
-				check(putAs(d, landed, key*(round+1), serial, off, p, serial%2 == 0))
+				check(putAs(d, landed, key*(round+1), serial, off, p, serial%2 == 0, compressions[serial/2%6]))
 			}
 			for _, row := range rowsOf(d.State()) {
 				if row.Serial == serial {

@@ -68,7 +68,7 @@ func (v version) encoding() (*model.Encoding, []byte) {
 	if v.serial%4 > 1 {
 		return nil, v.bytes()
 	}
-	return encoded(v.layout(), v.bytes(), model.PartGrain, []codec.Kind{codec.Int64, codec.Float32}[v.serial/4%2])
+	return encoded(v.layout(), v.bytes(), model.PartGrain, []codec.Kind{codec.Int64, codec.Float32}[v.serial/4%2], compressions[(v.serial+v.serial/4)%6])
 }
 
 // row returns the catalog's row of a version, and the bytes that lie on disk.
@@ -76,9 +76,7 @@ func (v version) row(key model.Key) (*catalog.Row, []byte) {
 	l := v.layout()
 	row := &catalog.Row{Key: key, Serial: v.serial, Layout: l, Align: 64, Sums: sums(l, v.bytes()), Meta: v.meta()}
 	e, stored := v.encoding()
-	if row.Encoding = e; e != nil {
-		row.Content = catalog.Encoded
-	}
+	row.Encoding, row.Content = e, catalog.ContentOf(e, nil)
 	return row, stored
 }
 
@@ -183,7 +181,8 @@ func readable(c *contents, read func(off int64, p []byte) error, counts func(at 
 			switch want := v.bytes(); {
 			case err != nil:
 				bad = fmt.Errorf("%s/%s: %w", info.Name, row.Key, err)
-			case (row.Encoding == nil) != (wanted == nil), row.Difference != nil && !v.differs():
+			case (row.Encoding == nil) != (wanted == nil), row.Encoding != nil && row.Encoding.Sections != wanted.Sections,
+				row.Difference != nil && !v.differs(), row.Content != catalog.ContentOf(row.Encoding, row.Difference):
 				bad = fmt.Errorf("%s/%s, version %d: content %d", info.Name, row.Key, row.Serial, row.Content)
 			case n != row.Bytes() || !bytes.Equal(got, want):
 				bad = fmt.Errorf("%s/%s, version %d: other bytes", info.Name, row.Key, row.Serial)
@@ -386,8 +385,8 @@ func (p *player) put(history string, key model.Key, size int64) *Change {
 	v := version{p.serial, size}
 	row, stored := v.row(key)
 	if v.differs() {
-		row.Content = catalog.Difference
 		row.Difference, stored = p.drafts.object(row.Layout, v.bytes())
+		row.Content = catalog.ContentOf(nil, row.Difference)
 	}
 	room, ok := p.room(row.Bytes())
 	if !ok && v.differs() {

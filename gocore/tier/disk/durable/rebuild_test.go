@@ -13,6 +13,7 @@ import (
 
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
+	"velocpy/gocore/reduction/codec"
 	"velocpy/gocore/reduction/difference"
 	"velocpy/gocore/tier/disk/catalog"
 	"velocpy/gocore/tier/disk/segment"
@@ -94,8 +95,9 @@ func varied(t *testing.T) *site {
 	t.Helper()
 	s := newSite(t)
 	lineage := newDrafts(3, difference.Runs, 1<<20)
+	lineage.compression = codec.S2
 	for i := range int64(40) {
-		s.part, s.drafts = i%2*model.PartGrain, nil
+		s.part, s.compression, s.drafts = i%2*model.PartGrain, compressions[i/4%6], nil
 		if i%4 == 3 {
 			s.drafts = lineage
 		}
