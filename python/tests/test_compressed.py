@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import tarfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import first_store
 import numpy as np
 import pytest
 import second_reader
 from bits import random_array, same
 from catalog import DIFFERENCE, DIFFERENCE_SECTIONS, ENCODED, ENCODED_SECTIONS, RAW, Key, Row
 from second_decoder import CHUNKS, FRAMES, PLAIN, SECTION, SNAPPY, chunks, sections, version
-from test_encoded import stored
+from test_differences import STEPS, counters
+from test_encoded import samples, stored
 
 import velocpy
 from velocpy import ondisk
@@ -209,3 +212,44 @@ def test_a_flipped_bit_is_noticed_or_does_not_matter(tmp_path: Path, method: Any
     assert refused > 30
     assert ignored
     assert not ondisk.check(path, read_data=True).faults
+
+
+#: Written by a test of package durable; it can be read for ever. Its "store" has the contents of the first store and a
+#: history of counters by each compressor, and its "killed" is left by a writer that was killed.
+FIXTURE = Path(__file__).parent / "data" / "store-compressed-1.tar.gz"
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Path:
+    with tarfile.open(FIXTURE) as archive:
+        archive.extractall(tmp_path, filter="data")
+    return tmp_path
+
+
+def test_the_second_reader_reads_the_first_compressed_store(kept: Path) -> None:
+    path = kept / "store"
+    contents = Counter(row.content for held in second_reader.histories(path).rows.values() for row in held.values())
+    assert contents[ENCODED] >= 5
+    assert contents[ENCODED_SECTIONS] >= 15
+    assert contents[DIFFERENCE_SECTIONS] == len(COMPRESSORS) * STEPS
+    found = second_reader.everything(path)
+    states = counters()
+    for compress in COMPRESSORS:
+        counted = found.pop(f"counters, {compress}")
+        assert [counted[key][0][0].array.tobytes() for key in range(STEPS)] == states
+    first_store.compare(found)
+
+
+def test_every_form_of_a_section_is_kept(kept: Path) -> None:
+    path = kept / "killed"
+    found, forms = second_reader.everything(path)["modes"], Counter[int]()
+    for key, row in second_reader.histories(path).rows[b"modes"].items():
+        assert row.content == ENCODED_SECTIONS
+        assert found[key][0][0].array.tobytes() == samples()[int(key)]
+        forms += forms_of(path, row)
+    assert len(found) == len(samples())
+    for held in second_reader.histories(kept / "store").rows.values():
+        forms += sum(
+            (forms_of(kept / "store", row) for row in held.values() if row.content == ENCODED_SECTIONS), Counter()
+        )
+    assert set(forms) == {PLAIN, FRAMES, SNAPPY, CHUNKS}
