@@ -46,6 +46,7 @@ type known struct {
 	age     int              // checkpoints that were planned since the last sample
 	pays    bool             // the sample became smaller by more than leastGain
 	part    float64          // of its plain bytes that a checkpoint becomes, lately the most; 0: none was encoded yet
+	failed  int              // checkpoints since the last one that a compressor of the host made smaller
 }
 
 // mostLayouts bounds the memory. With more, everything is learnt again.
@@ -142,8 +143,30 @@ func (p *Planner) Became(layout uint64, plain, encoded int64) {
 	const weight = 0.1
 	x := float64(encoded) / float64(plain)
 	k.part = max(x, k.part+weight*(x-k.part))
-	if p.host != codec.NoCompression && x >= leastGain { // the sample was none of the compressor
-		k.pays = false
+	if p.host == codec.NoCompression {
+		return
+	}
+	if k.failed++; x < leastGain {
+		k.failed = 0
+	}
+	k.rest()
+}
+
+// GaveUp tells that a checkpoint of a layout did not become smaller, so that its plain bytes went down.
+func (p *Planner) GaveUp(layout uint64) {
+	if k := p.layouts[layout]; k != nil && p.host != codec.NoCompression {
+		k.failed++
+		k.rest()
+	}
+}
+
+// mostFailures is how many checkpoints in a row a compressor of the host is tried on. The sample of a layout was none of the compressor.
+const mostFailures = 3
+
+// rest lets checkpoints go as they are until the next sample, where a compressor has failed on many.
+func (k *known) rest() {
+	if k.failed >= mostFailures {
+		k.pays, k.failed = false, 0
 	}
 }
 

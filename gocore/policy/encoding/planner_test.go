@@ -43,8 +43,8 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// With a compressor of the host checkpoints are encoded whatever a sample says, since it was none of the compressor. One that does not become smaller ends that until
-// the next sample.
+// With a compressor of the host checkpoints are encoded whatever a sample says, since it was none of the compressor. Three in a row that do not become
+// smaller end that until the next sample.
 func TestACompressorIsTried(t *testing.T) {
 	for became, pays := range map[int64]bool{1000: false, 970: false, 969: true, 100: true} {
 		p := New(Codec, codec.S2)
@@ -73,12 +73,32 @@ func TestACompressorIsTried(t *testing.T) {
 			encoded++
 			p.Became(7, 1000, became)
 		}
-		if want := map[bool]int{true: 3 * sampleEvery, false: 3}[pays]; encoded != want || samples != 3 {
+		if want := map[bool]int{true: 3 * sampleEvery, false: 3 * mostFailures}[pays]; encoded != want || samples != 3 {
 			t.Errorf("%d checkpoints were encoded after %d samples where one of 1000 bytes becomes %d", encoded, samples, became)
+		}
+	}
+	for _, became := range []int64{900, 1000} { // one of three that becomes smaller is enough
+		p := New(Codec, codec.Zstd)
+		p.Sampled(7, choices, 1000, 1000)
+		for i := range 8 {
+			switch {
+			case i == 2:
+				p.Became(7, 1000, became)
+			case i%2 == 0:
+				p.Became(7, 1000, 1000)
+			default:
+				p.GaveUp(7)
+			}
+			if pays := p.Next(7).Way == Encoded; pays != (i < 2 || became < 1000 && i < 5) {
+				t.Errorf("after checkpoint %d, the third of which became %d: %v", i, became, pays)
+			}
 		}
 	}
 	p := New(Codec, codec.NoCompression)
 	p.Sampled(7, choices, 1000, 500)
+	if p.GaveUp(7); p.Next(7).Way != Encoded {
+		t.Error("without a compressor nothing is remembered of one that did not become smaller")
+	}
 	if p.Became(7, 1000, 1000); p.Next(7).Way != Encoded {
 		t.Error("without a compressor the sample decides")
 	}

@@ -123,7 +123,7 @@ func countEncoded(r *cache.Reduction, x *engine.Transfer, did *path.Staged, cost
 			r.Planner.Sampled(layout, did.Choices, did.Plain, did.Plain)
 		}
 		if did.GaveUp {
-			r.Planner.Became(layout, did.Plain, did.Plain)
+			r.Planner.GaveUp(layout)
 		}
 		f.Plain++
 		f.PlainBytes += did.Plain
