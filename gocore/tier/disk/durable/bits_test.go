@@ -122,7 +122,7 @@ func TestEveryBit(t *testing.T) {
 		}
 		first, stride := int64(0), int64(1)
 		if tenth() {
-			first, stride = turn()%101, 101
+			first, stride = turn()%211, 211
 		}
 		for bit := first; bit < info.Size*8; bit += stride {
 			at := bit / 8

@@ -142,7 +142,7 @@ func parts() int64 {
 	if underRace {
 		return 30
 	}
-	return 10
+	return 20
 }
 
 // suffer plays a scenario in which the n-th call fails; false: the scenario has fewer calls.
