@@ -163,7 +163,7 @@ func FuzzRecordRoundTrip(f *testing.F) {
 		switch {
 		case known&16 != 0:
 			row.Content, row.Difference = Difference, &model.Difference{Lineage: serial, Number: uint32(len(sizes)), Data: (number & 0xff) * 16, Meta: 1 + number&0xfff}
-			for i, size := range sizes {
+			for i, size := range sizes[:min(len(sizes), model.MostSources)] {
 				row.Difference.Sources = append(row.Difference.Sources, model.Source{Number: uint32(i), Data: int64(size) * 4096, Meta: 4096})
 				row.Sources = append(row.Sources, []Extent{{1, int64(i) << 30, Block}, {2, int64(i) << 30, int64(size) * Block}}[:1+min(size, 1)])
 			}

@@ -142,7 +142,10 @@ func parts() int64 {
 	if underRace {
 		return 30
 	}
-	return 20
+	if os.Getenv("VELOCPY_TURN") != "" {
+		return 20
+	}
+	return 10
 }
 
 // suffer plays a scenario in which the n-th call fails; false: the scenario has fewer calls.

@@ -126,7 +126,7 @@ func TestPowerLoss(t *testing.T) {
 	watch(t, &images)
 	every, seeds := 2, []uint64{0, 1}
 	if tenth() {
-		every, seeds = 8, []uint64{uint64(turn()) % 2}
+		every, seeds = 5, []uint64{uint64(turn()) % 2}
 	}
 	if underRace { // an image takes ten times as long; the run without the race detector proves more of them
 		every = 20
