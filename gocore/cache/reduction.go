@@ -43,7 +43,7 @@ func (c *Cache) ShapeOf(history string, room int64, top int) *engine.Shape {
 	for t := range c.Tiers {
 		switch {
 		case c.DeviceTier(t) != nil:
-		case t == c.HostTier() && c.Host != nil && (!ofDevice || !r.Planner.OnDevice()): // callers use the bytes there, or a lineage compares them
+		case t == c.HostTier() && c.Host != nil && (!ofDevice || !r.Planner.OnDevice()): // callers, a lineage or a compressor use the plain bytes there
 		default:
 			s.Forms[t], s.Sizes[t], some = form, most, true
 		}

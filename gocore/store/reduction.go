@@ -18,10 +18,9 @@ import (
 
 // Reduction says how the checkpoints of a history are reduced.
 type Reduction struct {
-	Method string `json:"method"`
-	Chunk  int    `json:"chunk"`  // bytes; of de-duplication; 0: defaultChunk
-	Digest string `json:"digest"` // of de-duplication; "": defaultDigest
-
+	Method     string `json:"method"`
+	Chunk      int    `json:"chunk"`      // bytes; of de-duplication; 0: defaultChunk
+	Digest     string `json:"digest"`     // of de-duplication; "": defaultDigest
 	Compressor string `json:"compressor"` // of the host; "": none
 }
 
@@ -48,14 +47,15 @@ const (
 	defaultDigest = "xxh3"
 )
 
-// The memory of the record of a lineage's digests is a part of the host tier, within bounds. It is read as a whole when checkpoints are gone.
+// The memory of the record of a lineage's digests is this part of the host tier, within bounds. It is read as a whole when checkpoints are gone.
 const (
 	recordShare = 20
-	// lineageShare is the part of the host tier that trees of digests may take beside it.
-	lineageShare = 4
-	leastRecord  = 1 << 20
-	mostRecord   = 64 << 20
+	leastRecord = 1 << 20
+	mostRecord  = 64 << 20
 )
+
+// lineageShare is the part of the host tier that trees of digests may take beside the record.
+const lineageShare = 4
 
 // ParseReduction reads what a caller says. Anything that is not understood is an error.
 func ParseReduction(text []byte) (r Reduction, err error) {

@@ -33,7 +33,7 @@ const (
 // Planner plans for one history. The caller serializes the calls.
 type Planner struct {
 	method  Method
-	host    codec.Compression
+	host    codec.Compression // compressor of the host
 	layouts map[uint64]*known
 	costs   costs
 	repeats duplicates
@@ -60,9 +60,6 @@ func New(m Method, c codec.Compression) *Planner {
 	return &Planner{method: m, host: c, layouts: map[uint64]*known{}}
 }
 
-// Compression is what New was given.
-func (p *Planner) Compression() codec.Compression { return p.host }
-
 // OnDevice tells whether a device encodes its checkpoints: one compresses nothing, and a lineage needs the plain bytes.
 func (p *Planner) OnDevice() bool {
 	return p.host == codec.NoCompression && (p.method == Codec || p.method == Auto)
@@ -76,7 +73,8 @@ type Plan struct {
 	Way     Way
 	Choices []regions.Choice // by region; nil, and Way is Encoded: a sample is to be taken first
 
-	Compression codec.Compression // of the encoded bytes
+	// Compression is of what is encoded. It is there also where Way is Plain: all objects of a lineage have containers of one version.
+	Compression codec.Compression
 }
 
 // Removes tells whether the next checkpoint is de-duplicated, of one that may be. It is asked before Next. Auto lets the first one go as it is: what that costs is
@@ -104,19 +102,20 @@ func (p *Planner) Removed(plain, first, ns int64) {
 
 // Next plans a checkpoint of a layout, which a number identifies.
 func (p *Planner) Next(layout uint64) Plan {
+	plain := Plan{Compression: p.host}
 	if p.method == Raw || p.asItIs {
 		p.asItIs = false
-		return Plan{}
+		return plain
 	}
 	k := p.layouts[layout]
 	if k == nil || k.age >= sampleEvery {
 		return Plan{Way: Encoded, Compression: p.host}
 	}
 	if k.age++; !k.pays {
-		return Plan{}
+		return plain
 	}
 	if p.method == Auto && p.costs.next() == Plain {
-		return Plan{}
+		return plain
 	}
 	return Plan{Way: Encoded, Choices: k.choices, Compression: p.host}
 }

@@ -111,6 +111,28 @@ func tables(container []byte, chunks int) (hashes, lengths, modes []byte) {
 	return t[:8*chunks], t[8*chunks : 10*chunks], t[10*chunks:]
 }
 
+// header is what a container says of itself. The tables end with the byte before tables, where the first payload begins.
+type header struct {
+	version        uint32
+	kind           Kind
+	plain, entries int
+	flags          int
+	total, tables  int
+}
+
+func writeHeader(container []byte, x header) {
+	h := container[:headerBytes]
+	copy(h, magic)
+	binary.LittleEndian.PutUint32(h[atVersion:], x.version)
+	h[atWord], h[atExp] = x.kind.Word, x.kind.Exponent
+	binary.LittleEndian.PutUint16(h[atFlags:], uint16(x.flags))
+	binary.LittleEndian.PutUint64(h[atPlain:], uint64(x.plain))
+	binary.LittleEndian.PutUint64(h[atChunks:], uint64(x.entries))
+	binary.LittleEndian.PutUint64(h[atTotal:], uint64(x.total))
+	clear(h[atZero:])
+	binary.LittleEndian.PutUint64(h[atHash:], xxh3.Hash(container[atVersion:x.tables]))
+}
+
 // Open verifies the header and the tables of a container, which must end where its last payload ends. plain is the length of the region that the
 // caller expects; another one is ErrLength. Everything else that is wrong is ErrCorrupt. It allocates nothing but the result.
 func Open(container []byte, plain int) (*Container, error) {
@@ -210,7 +232,7 @@ func (c *Container) Together() int {
 // NeedsReference tells whether some chunk needs the reference.
 func (c *Container) NeedsReference() bool { return c.reference }
 
-// Entry is the tables' entry of chunk i.
+// Entry is the tables' entry of chunk i, of a container that has no sections.
 func (c *Container) Entry(i int) Entry {
 	return Entry{Mode: Mode(c.modes[i]), Bytes: c.length(i), Hash: binary.LittleEndian.Uint64(c.hashes[8*i:])}
 }

@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/zeebo/xxh3"
-
 	"velocpy/gocore/base/checksum"
 )
 
@@ -24,7 +22,7 @@ type sectionForm uint8
 
 const (
 	sectionRaw    sectionForm = iota // the plain bytes
-	sectionZstd                      // a frame of Zstandard, of the planes
+	sectionZstd                      // frames of Zstandard, of the planes
 	sectionSnappy                    // a block of Snappy, of the planes
 	sectionChunks                    // a container of version 1, which needs no reference
 	sectionForms
@@ -124,26 +122,4 @@ func (c *Container) decodeSection(d *expander, dst []byte, i int) error {
 		return fmt.Errorf("%w: wrong hash of section %d, form %d", ErrCorrupt, i, s.form)
 	}
 	return nil
-}
-
-// header is what a container says of itself. The tables end with the byte before tables, where the first payload begins.
-type header struct {
-	version        uint32
-	kind           Kind
-	plain, entries int
-	flags          int
-	total, tables  int
-}
-
-func writeHeader(container []byte, x header) {
-	h := container[:headerBytes]
-	copy(h, magic)
-	binary.LittleEndian.PutUint32(h[atVersion:], x.version)
-	h[atWord], h[atExp] = x.kind.Word, x.kind.Exponent
-	binary.LittleEndian.PutUint16(h[atFlags:], uint16(x.flags))
-	binary.LittleEndian.PutUint64(h[atPlain:], uint64(x.plain))
-	binary.LittleEndian.PutUint64(h[atChunks:], uint64(x.entries))
-	binary.LittleEndian.PutUint64(h[atTotal:], uint64(x.total))
-	clear(h[atZero:])
-	binary.LittleEndian.PutUint64(h[atHash:], xxh3.Hash(container[atVersion:x.tables]))
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// mostlyDead divides the bytes of an object. If the last checkpoint has less than that part of them, what is left is stored anew: so the objects that checkpoints
-// need have at most twice the bytes that are in use.
+// mostlyDead divides the bytes of an object. If the last checkpoint has less than that part of them, what is left is stored anew: so of the objects without
+// checkpoints that it needs, it uses half the bytes at least.
 const mostlyDead = 2
 
 // Compact makes nothing later refer to objects that are mostly dead: the next checkpoint stores what it needs of their bytes anew, and they go with the last of
