@@ -37,7 +37,7 @@ const (
 	fixtureDifference = fixtures + "/store-difference-1.tar.gz"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the fixtures with encoded checkpoints and with differences anew: only together with a new version of the format")
+var rewrite = flag.Bool("rewrite", false, "write the fixtures with encoded, compressed and de-duplicated checkpoints anew: only together with a new version of the format")
 
 // unpack unpacks a fixture.
 func unpack(t *testing.T, name string) (to string) {
@@ -194,13 +194,20 @@ func writeFixture(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	d = mustOpen(t, Options{FS: vfs.OS(), Dir: filepath.Join(to, "living"), Capacity: 16 << 20, SegmentBytes: 1 << 20, idle: time.Hour})
-	at = 0
+	writeKilled(t, to, func(int) codec.Compression { return codec.NoCompression })
+	pack(t, fixtureEncoded, to, "store", "killed")
+}
+
+// writeKilled writes the store "killed" in a directory: modeSamples, which a writer has left that was killed. Checkpoint n has this compressor.
+func writeKilled(t *testing.T, to string, compression func(n int) codec.Compression) {
+	t.Helper()
+	d := mustOpen(t, Options{FS: vfs.OS(), Dir: filepath.Join(to, "living"), Capacity: 16 << 20, SegmentBytes: 1 << 20, idle: time.Hour})
+	at := int64(0)
 	for n, s := range modeSamples {
 		l := &catalog.Layout{Layout: description.Bytes(int64(s.bytes))}
 		p := modeSample(n)
 		row := catalog.Row{Key: model.NumberKey(int64(n)), Serial: uint64(n + 1), Layout: l, Align: 64, Sums: sums(l, p)}
-		at = putWhole(t, d, whole{"modes", row, p}, at, &s.kind, codec.NoCompression)
+		at = putWhole(t, d, whole{"modes", row, p}, at, &s.kind, compression(n))
 	}
 	if err := os.CopyFS(filepath.Join(to, "killed"), os.DirFS(filepath.Join(to, "living"))); err != nil {
 		t.Fatal(err)
@@ -208,7 +215,6 @@ func writeFixture(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	pack(t, fixtureEncoded, to, "store", "killed")
 }
 
 // putWhole writes a checkpoint, encoded unless k is nil, and returns the end of its range.
@@ -244,31 +250,14 @@ func TestTheFirstEncodedStores(t *testing.T) {
 	}
 	for i, x := range found {
 		contents[x.row.Content]++
-		y := first[i]
-		if x.history != y.history || x.row.Key != y.row.Key || x.row.Meta != y.row.Meta || !slices.Equal(x.row.Sums, y.row.Sums) || !slices.Equal(x.row.Leaves, y.row.Leaves) ||
-			!slices.Equal(sums(x.row.Layout, x.slot), y.row.Sums) {
-			t.Errorf("%s %s is another one", x.history, x.row.Key)
-		}
+		first[i].isThat(t, x)
 	}
 	if contents[catalog.Raw] < 5 || contents[catalog.Encoded] < 15 || fmt.Sprint(kept["ü"]) != fmt.Sprint(rules["ü"]) {
 		t.Errorf("%v, %v", contents, kept["ü"])
 	}
-	if sum := checkOf(t, o, Scope{Data: true}); sum.Read != sum.Bytes || len(sum.Faults) > 0 {
-		t.Errorf("%+v", sum)
-	}
+	checkAll(t, o)
 	o.Dir = filepath.Join(at, "killed")
-	killed, _ := wholes(t, o)
-	if len(killed) != len(modeSamples) {
-		t.Fatalf("%d checkpoints", len(killed))
-	}
-	for n, x := range killed {
-		if x.row.Content != catalog.Encoded || !bytes.Equal(x.slot, modeSample(n)) {
-			t.Errorf("%s is another one", x.row.Key)
-		}
-	}
-	if sum := checkOf(t, o, Scope{Data: true}); sum.Read != sum.Bytes || len(sum.Faults) > 0 {
-		t.Errorf("%+v", sum)
-	}
+	killed := readKilled(t, o, catalog.Encoded)
 	// The last commit counts with its bytes alone.
 	last := killed[len(killed)-1].row.Extents[0]
 	i := madeWhole.identity(1 << 20)
@@ -278,6 +267,39 @@ func TestTheFirstEncodedStores(t *testing.T) {
 	if left, _ := wholes(t, o); len(left) != len(killed)-1 {
 		t.Errorf("%d checkpoints", len(left))
 	}
+}
+
+// isThat compares a checkpoint with one of the first store, which it stands for in another form.
+func (y *whole) isThat(t *testing.T, x whole) {
+	t.Helper()
+	if x.history != y.history || x.row.Key != y.row.Key || x.row.Meta != y.row.Meta || !slices.Equal(x.row.Sums, y.row.Sums) || !slices.Equal(x.row.Leaves, y.row.Leaves) ||
+		!slices.Equal(sums(x.row.Layout, x.slot), y.row.Sums) {
+		t.Errorf("%s %s is another one", x.history, x.row.Key)
+	}
+}
+
+// checkAll verifies that a check reads every byte of a store, and finds no fault.
+func checkAll(t *testing.T, o Options) {
+	t.Helper()
+	if sum := checkOf(t, o, Scope{Data: true}); sum.Read != sum.Bytes || len(sum.Faults) > 0 {
+		t.Errorf("%+v", sum)
+	}
+}
+
+// readKilled verifies that the store "killed" has modeSamples, all with this content, and returns them.
+func readKilled(t *testing.T, o Options, c catalog.Content) []whole {
+	t.Helper()
+	killed, _ := wholes(t, o)
+	if len(killed) != len(modeSamples) {
+		t.Fatalf("%d checkpoints", len(killed))
+	}
+	for n, x := range killed {
+		if x.row.Content != c || !bytes.Equal(x.slot, modeSample(n)) {
+			t.Errorf("%s is another one", x.row.Key)
+		}
+	}
+	checkAll(t, o)
+	return killed
 }
 
 const (
@@ -397,7 +419,5 @@ func TestTheFirstDifferences(t *testing.T) {
 			t.Errorf("%s %s is not step %d", x.history, x.row.Key, i+1)
 		}
 	}
-	if sum := checkOf(t, o, Scope{Data: true}); sum.Read != sum.Bytes || len(sum.Faults) > 0 {
-		t.Errorf("%+v", sum)
-	}
+	checkAll(t, o)
 }

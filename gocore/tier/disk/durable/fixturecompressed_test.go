@@ -3,11 +3,8 @@ package durable
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
-	"slices"
 	"testing"
-	"time"
 
 	"velocpy/gocore/base/description"
 	"velocpy/gocore/base/vfs"
@@ -61,20 +58,7 @@ func writeCompressed(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	d = mustOpen(t, Options{FS: vfs.OS(), Dir: filepath.Join(to, "living"), Capacity: 16 << 20, SegmentBytes: 1 << 20, idle: time.Hour})
-	at = 0
-	for n, s := range modeSamples {
-		l := &catalog.Layout{Layout: description.Bytes(int64(s.bytes))}
-		p := modeSample(n)
-		row := catalog.Row{Key: model.NumberKey(int64(n)), Serial: uint64(n + 1), Layout: l, Align: 64, Sums: sums(l, p)}
-		at = putWhole(t, d, whole{"modes", row, p}, at, &s.kind, ofSections[n%3].c)
-	}
-	if err := os.CopyFS(filepath.Join(to, "killed"), os.DirFS(filepath.Join(to, "living"))); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
+	writeKilled(t, to, func(n int) codec.Compression { return ofSections[n%3].c })
 	pack(t, fixtureCompressed, to, "store", "killed")
 }
 
@@ -101,30 +85,13 @@ func TestTheFirstCompressedStores(t *testing.T) {
 			}
 			continue
 		}
-		y := first[i]
-		if x.history != y.history || x.row.Key != y.row.Key || x.row.Meta != y.row.Meta || !slices.Equal(x.row.Sums, y.row.Sums) || !slices.Equal(x.row.Leaves, y.row.Leaves) ||
-			!slices.Equal(sums(x.row.Layout, x.slot), y.row.Sums) {
-			t.Errorf("%s %s is another one", x.history, x.row.Key)
-		}
+		first[i].isThat(t, x)
 	}
 	if contents[catalog.Encoded] < 5 || contents[catalog.EncodedSections] < 15 || contents[catalog.DifferenceSections] != len(ofSections)*counterSteps ||
 		fmt.Sprint(kept["ü"]) != fmt.Sprint(rules["ü"]) {
 		t.Errorf("%v, %v", contents, kept["ü"])
 	}
-	if sum := checkOf(t, o, Scope{Data: true}); sum.Read != sum.Bytes || len(sum.Faults) > 0 {
-		t.Errorf("%+v", sum)
-	}
+	checkAll(t, o)
 	o.Dir = filepath.Join(at, "killed")
-	killed, _ := wholes(t, o)
-	if len(killed) != len(modeSamples) {
-		t.Fatalf("%d checkpoints", len(killed))
-	}
-	for n, x := range killed {
-		if x.row.Content != catalog.EncodedSections || !bytes.Equal(x.slot, modeSample(n)) {
-			t.Errorf("%s is another one", x.row.Key)
-		}
-	}
-	if sum := checkOf(t, o, Scope{Data: true}); sum.Read != sum.Bytes || len(sum.Faults) > 0 {
-		t.Errorf("%+v", sum)
-	}
+	readKilled(t, o, catalog.EncodedSections)
 }
