@@ -16,6 +16,14 @@ import velocpy
 #: Written by velocpy 0.1.0 through `write`; it has to open for ever.
 FIXTURE = Path(__file__).parent / "data" / "store-version-1.tar.gz"
 
+
+def unpack(fixture: Path, to: Path) -> Path:
+    """Unpacks a fixture into a directory, and returns it."""
+    with tarfile.open(fixture) as archive:
+        archive.extractall(to, filter="data")
+    return to
+
+
 Regions = dict[str, np.ndarray[Any, Any]] | list[np.ndarray[Any, Any]]
 
 

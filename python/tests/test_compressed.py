@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tarfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -221,9 +220,7 @@ FIXTURE = Path(__file__).parent / "data" / "store-compressed-1.tar.gz"
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Path:
-    with tarfile.open(FIXTURE) as archive:
-        archive.extractall(tmp_path, filter="data")
-    return tmp_path
+    return first_store.unpack(FIXTURE, tmp_path)
 
 
 def test_the_second_reader_reads_the_first_compressed_store(kept: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import tarfile
 from pathlib import Path
 
 import first_store
@@ -22,9 +21,7 @@ COUNTERS, STEPS = 8011, 9
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    with tarfile.open(FIXTURE) as archive:
-        archive.extractall(tmp_path, filter="data")
-    return tmp_path / "store"
+    return first_store.unpack(FIXTURE, tmp_path) / "store"
 
 
 def mixed(i: int) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +20,7 @@ FIXTURE = Path(__file__).parent / "data" / "store-encoded-1.tar.gz"
 
 @pytest.fixture
 def stores(tmp_path: Path) -> Path:
-    with tarfile.open(FIXTURE) as archive:
-        archive.extractall(tmp_path, filter="data")
-    return tmp_path
+    return first_store.unpack(FIXTURE, tmp_path)
 
 
 def samples() -> list[bytes]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import tarfile
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any
@@ -104,9 +103,7 @@ def test_what_the_catalog_of_a_later_version_says_is_refused_or_skipped():
 
 @pytest.fixture
 def version_1(tmp_path: Path) -> Path:
-    with tarfile.open(first_store.FIXTURE) as archive:
-        archive.extractall(tmp_path, filter="data")
-    return tmp_path / "store"
+    return first_store.unpack(first_store.FIXTURE, tmp_path) / "store"
 
 
 def agrees(found: Any, meta: Any, wanted: tuple[first_store.Regions, Any]) -> None:

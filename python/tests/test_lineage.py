@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import warnings
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -434,26 +433,6 @@ def test_some_of_many_objects_are_in_the_legend() -> None:
     for count in (7, 8, 64, 1000):
         shown = [number for _, number in some([("ab", n) for n in range(count)])]
         assert (shown[0], shown[-1], len(set(shown))) == (0, count - 1, 6)
-
-
-def test_without_matplotlib(run_python: Callable[..., Any]) -> None:
-    result = run_python(
-        """
-        import sys
-        sys.modules["matplotlib.figure"] = None
-        import velocpy
-        from velocpy.lineage import Lineage
-        assert not any(name.startswith("velocpy.plot") for name in sys.modules)
-        try:
-            Lineage("h", ()).plot()
-        except velocpy.errors.VelocError as error:
-            assert isinstance(error, ImportError) and error.name == "matplotlib"
-            assert "pip install matplotlib" in str(error), error
-        else:
-            raise AssertionError
-        """
-    )
-    assert result.returncode == 0, result.stderr
 
 
 def test_the_command_shows_a_lineage(tmp_path: Path) -> None:

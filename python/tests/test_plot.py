@@ -116,11 +116,12 @@ def test_without_matplotlib(run_python: Callable[..., Any]) -> None:
         import sys
         sys.modules["matplotlib.figure"] = None
         import velocpy
+        from velocpy.lineage import Lineage
         with velocpy.open(host="1MiB", timeline=10) as store:
             assert not any(name.startswith("velocpy.plot") for name in sys.modules)
-            for what in ("tiers", "timeline"):
+            for draw in (lambda: store.plot("tiers"), lambda: store.plot("timeline"), Lineage("h", ()).plot):
                 try:
-                    store.plot(what)
+                    draw()
                 except velocpy.errors.VelocError as error:
                     assert isinstance(error, ImportError) and error.name == "matplotlib"
                     assert "pip install matplotlib" in str(error), error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tarfile
 import time
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -106,9 +105,7 @@ def test_listings_show_and_sort_them(tmp_path):
 
 
 def test_stores_that_kept_no_times_say_none(tmp_path):
-    with tarfile.open(first_store.FIXTURE) as archive:
-        archive.extractall(tmp_path, filter="data")
-    path = tmp_path / "store"
+    path = first_store.unpack(first_store.FIXTURE, tmp_path) / "store"
     assert {entry.captured for entry in ondisk.checkpoints(path, "forward")} == {None}
     assert ondisk.describe(path, "forward", 3).captured is None
     assert "captured  -\n" in velocpy_("show", str(path), "forward", "3").output

@@ -159,7 +159,7 @@ def lineage(path: Path, history: str, keys: Iterable[Key] | None = None, *, bins
     keys
         Which checkpoints; None: the latest 100 of those that this version of velocpy can read, as they became durable.
     bins
-        Into how many parts each region is cut, 1 to 4096. The result has 8 bytes for each of them.
+        Into how many parts each region is cut, 1 to 4096. The result has 16 bytes and more for each of them.
 
     Returns
     -------

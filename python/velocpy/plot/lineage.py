@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from velocpy.extra import MissingLibrary
 from velocpy.origins import OWN_COLOUR, CheckpointOrigins, Identity, colours_of, objects_of
 from velocpy.quantity import sized
 
+from .blank import blank
 from .timeline import FAINT, INK, unit_of
 
 if TYPE_CHECKING:
@@ -34,14 +34,9 @@ def draw_lineage(history: str, checkpoints: Sequence[CheckpointOrigins]) -> Figu
     MissingLibrary
         Without matplotlib.
     """
-    try:
-        from .drawing import Drawing
-    except ImportError:
-        raise MissingLibrary("matplotlib", "a picture of a lineage", "pip install matplotlib") from None
-
     rows = len(checkpoints)
     height = 1.9 + min(7.0, max(0.28 * rows, 0.6))
-    figure = Drawing(figsize=(11.0, height), facecolor="white")
+    figure = blank("a picture of a lineage", 11.0, height)
     axes = figure.subplots()
     figure.subplots_adjust(left=0.1, right=0.9, top=1.0 - 0.85 / height, bottom=0.95 / height)
     total = sized(sum(each.nbytes for each in checkpoints))

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from velocpy.errors import TIERS
-from velocpy.extra import MissingLibrary
 from velocpy.occupancy import REST, STATES, parts
 from velocpy.quantity import sized
 
+from .blank import blank
 from .timeline import COLOURS, FAINT, GRID, INK
 
 if TYPE_CHECKING:
@@ -40,11 +40,6 @@ def draw_tiers(store: StoreContents) -> Figure:
     StoreClosed
         `draw_timeline` draws events that were taken before.
     """
-    try:
-        from .drawing import Drawing
-    except ImportError:
-        raise MissingLibrary("matplotlib", "a picture of a store", "pip install matplotlib") from None
-
     stats = store.stats()
     tiers = {name: stats["tiers"][name] for name in TIERS if name in stats["tiers"]}
     histories = sorted(store.histories, key=len, reverse=True)
@@ -52,7 +47,7 @@ def draw_tiers(store: StoreContents) -> Figure:
     heights = [0.45 + 0.4 * len(tiers)] + [0.3 + 0.22 * len(tiers)] * len(shown)
     gap, above, below = 0.75, 1.15, 0.55
     height = sum(heights) + gap * len(shown) + above + below
-    figure = Drawing(figsize=(10.0, height), facecolor="white")
+    figure = blank("a picture of a store", 10.0, height)
     grid = figure.subplots(
         len(heights), 1, squeeze=False, height_ratios=heights, gridspec_kw={"hspace": gap * len(heights) / sum(heights)}
     )[:, 0]

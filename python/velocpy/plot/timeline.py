@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from velocpy.extra import MissingLibrary
 from velocpy.quantity import sized
 
+from .blank import blank
 from .stays import Event, Record, Stay, Transfer, record_of
 
 if TYPE_CHECKING:
@@ -73,13 +73,8 @@ def draw_timeline(
     >>> len(figure.axes)
     4
     """
-    try:
-        from .drawing import Drawing
-    except ImportError:
-        raise MissingLibrary("matplotlib", "a picture of the timeline", "pip install matplotlib") from None
-
     record = record_of(events)
-    figure = Drawing(figsize=(12.5, 9.4), facecolor="white")
+    figure = blank("a picture of the timeline", 12.5, 9.4)
     rows, held, moved, waited = figure.subplots(
         4, 1, sharex=True, height_ratios=(5.2, 2.2, 1.8, 0.8), gridspec_kw={"hspace": 0.3}
     )
