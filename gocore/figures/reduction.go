@@ -7,7 +7,8 @@ type Reduction struct {
 	Digest       string `json:"digest"`        // of de-duplication
 	Compressor   string `json:"compressor"`    // of the host; "": none
 	Encoded      int64  `json:"encoded"`       // checkpoints that were encoded on their way down
-	Plain        int64  `json:"plain"`         // … and that went as they were
+	Accumulated  int64  `json:"accumulated"`   // … of which a device encoded several at once
+	Plain        int64  `json:"plain"`         // those that went as they were
 	EncodedFrom  int64  `json:"encoded_from"`  // bytes of those encoded, before
 	EncodedTo    int64  `json:"encoded_to"`    // … and after
 	PlainBytes   int64  `json:"plain_bytes"`   // of those that went as they were

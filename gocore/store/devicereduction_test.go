@@ -127,15 +127,18 @@ func TestACompressorLeavesWhatADeviceHasPlain(t *testing.T) {
 // pushOff makes the device's tier give up all checkpoints of the history, which the host has.
 func (c *client) pushOff(b *board) {
 	c.t.Helper()
-	const size, count = 8 << 20, 9
+	const size = 8 << 20
+	c.s.Lock()
+	count := c.s.Engine.Capacity(0)/size + 1
+	c.s.Unlock()
 	other, at := newClient(c.t, c.s, "other"), b.alloc(size)
 	eventually(c.t, "the device gives up the checkpoints", func() bool {
-		for k := range int64(count) {
+		for k := range count {
 			out, err := other.putOn(b, k, at, size)
 			b.check(err)
 			other.untilCaptured(out)
 		}
-		for k := range int64(count) {
+		for k := range count {
 			other.drop(k)
 		}
 		return c.onTheDevice() == 0

@@ -136,8 +136,10 @@ class ReductionStats(TypedDict):
     digest: str
     #: Of the host; "" if there is none.
     compressor: str
-    #: Checkpoints that were encoded, and those that went down as they were.
+    #: Checkpoints that were encoded, those of them of which a device encoded several at once, and those that went
+    #: down as they were.
     encoded: int
+    accumulated: int
     plain: int
     #: Bytes of those encoded, before and after; bytes of the others.
     encoded_from: int

@@ -4,15 +4,28 @@ import (
 	"errors"
 
 	"velocpy/gocore/device"
+	"velocpy/gocore/model"
 )
 
 // QueueRead puts work into a lane that reads [from, from+size) of the tier, behind the work that still writes there. The event is behind the work and the caller's to
 // drop, also when it comes with an error: then some of the work may have been queued all the same.
 func (m *Memory) QueueRead(lane device.Lane, kind Kind, from, size int64, put func() error) (device.Event, error) {
+	return m.QueueReads(lane, kind, []model.Span{{Offset: from, Bytes: size}}, put)
+}
+
+// QueueReads is the same for work that reads several ranges.
+func (m *Memory) QueueReads(lane device.Lane, kind Kind, ranges []model.Span, put func() error) (device.Event, error) {
+	var before []device.Event
 	m.mu.Lock()
-	before := m.hazards.BeforeRead(nil, from, size)
+	for _, r := range ranges {
+		before = m.hazards.BeforeRead(before, r.Offset, r.Bytes)
+	}
 	m.mu.Unlock()
-	return m.queue(lane, kind, before, put, func(x device.Event) { m.hazards.Read(from, size, x) })
+	return m.queue(lane, kind, before, put, func(x device.Event) {
+		for _, r := range ranges {
+			m.hazards.Read(r.Offset, r.Bytes, x)
+		}
+	})
 }
 
 // QueueWrite is the same for work that writes, behind the work that still writes or reads there.

@@ -34,6 +34,7 @@ type Staged struct {
 	Tried    bool             // no sample was taken: the checkpoint itself stands for one
 	GaveUp   bool             // the encoded bytes were too many, so the plain ones have moved
 	Encoding *model.Encoding  // of the bytes that were written; nil: they are plain, or a difference
+	Together int              // checkpoints that a device encoded together, this one included; 0: the host encoded it
 
 	Difference *model.Difference // that was written; nil: none
 	First      int64             // bytes of its first occurrences
@@ -60,34 +61,50 @@ const mostGoroutines = 4
 // ErrRoom: the object has not the room that the bytes need. It got what was predicted, and nothing of it was committed.
 var ErrRoom = errors.New("the encoded bytes need more room than was predicted")
 
-// runStaged is run for transfers with and without a stage. If encoding does not pay after all, the plain bytes move.
+// runStaged is run for transfers with and without a stage.
 func (p *Path) runStaged() error {
 	if p.x.Stage == engine.Verbatim {
 		return p.run()
 	}
-	p.began = time.Now()
-	if p.x.Stage == engine.Encoding && p.o.Planner != nil {
-		p.plan = p.planned()
-	}
-	predicted := p.x.Stage == engine.Encoding && p.x.Writes() < p.version.Layout.End()
-	if predicted && p.plan.Way == encoding.Plain && p.lineage == nil {
-		return p.end(ErrRoom)
+	if err := p.begin(); err != nil {
+		return err
 	}
 	err := p.runDifference()
-	if predicted && errors.Is(err, regions.ErrLarge) {
-		return ErrRoom
+	return p.staged(err, time.Since(p.began))
+}
+
+// begin plans a transfer with a stage.
+func (p *Path) begin() error {
+	p.began = time.Now()
+	if p.x.Stage != engine.Encoding {
+		return nil
 	}
+	if p.o.Planner != nil {
+		p.plan = p.planned()
+	}
+	if p.less = p.x.Writes() < p.version.Layout.End(); p.less && p.plan.Way == encoding.Plain && p.lineage == nil {
+		return p.end(ErrRoom)
+	}
+	return nil
+}
+
+// staged ends a transfer with a stage that took so long. If encoding does not pay after all, the plain bytes move.
+func (p *Path) staged(err error, took time.Duration) error {
+	s := &p.result.Staged
 	if errors.Is(err, regions.ErrLarge) {
-		p.result.Staged.GaveUp = true
+		if p.less {
+			return ErrRoom
+		}
+		s.GaveUp = true
 		if err = p.reopen(); err == nil {
 			err = p.run()
 		}
+		took = time.Since(p.began)
 	}
-	s := &p.result.Staged
 	for _, moved := range p.wanted() {
 		s.Plain += moved.Bytes
 	}
-	s.Took = time.Since(p.began).Nanoseconds()
+	s.Took = took.Nanoseconds()
 	if s.Encoding != nil || s.Difference != nil || p.decodes() {
 		s.Way = encoding.Encoded
 	}

@@ -83,6 +83,7 @@ type Path struct {
 	created tier.Sink     // the object that the sink writes; nil: none
 	plan    encoding.Plan // of a transfer with an encoding stage
 	lineage Lineage       // to which the checkpoint is added; nil: none
+	less    bool          // the sink has less room than the plain bytes need
 	began   time.Time     // when what the planner is told of began
 	regions []int32       // those that are wanted
 	result  Result
@@ -115,11 +116,16 @@ func (r *Result) Unmap() {
 // Move carries out a transfer of what is wanted: of all regions, or, of a fetch, also of some, or of parts of them.
 func Move(c *cache.Cache, x *engine.Transfer, want checkpoint.Selection, o Options) *Result {
 	p := &Path{c: c, x: x, version: x.Rec.Version, o: o}
-	r := &p.result
-	if r.Err = p.open(r, want); r.Err != nil {
-		return r
+	if p.result.Err = p.open(&p.result, want); p.result.Err == nil {
+		p.close(p.runStaged())
 	}
-	r.Err = p.runStaged()
+	return &p.result
+}
+
+// close makes the result, of a path that was opened and has been run.
+func (p *Path) close(err error) {
+	r := &p.result
+	r.Err = err
 	p.source.close()
 	for _, s := range p.stages {
 		s.report(r)
@@ -130,7 +136,6 @@ func Move(c *cache.Cache, x *engine.Transfer, want checkpoint.Selection, o Optio
 	if end, ok := p.sink.(reporter); ok {
 		end.report(r)
 	}
-	return r
 }
 
 // open chooses source, sink and stages.
@@ -251,7 +256,11 @@ func (p *Path) run() error {
 	for _, s := range p.stages {
 		s.begin(p)
 	}
-	err := p.move()
+	return p.conclude(p.move())
+}
+
+// conclude waits for the stages after the bytes have moved, or not.
+func (p *Path) conclude(err error) error {
 	for _, s := range p.stages {
 		err = s.end(err)
 	}
@@ -277,8 +286,8 @@ func (p *Path) move() error {
 	case p.lineage != nil:
 		return p.writeDifference()
 	case p.plan.Way == encoding.Encoded:
-		if s, ok := p.source.(*deviceSlot); ok {
-			return p.encodeOnDevice(s)
+		if isDevice(p.source) {
+			return encodeOnDevice([]*Path{p})[0]
 		}
 		return p.encode()
 	case p.decodes():

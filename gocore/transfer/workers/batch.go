@@ -14,7 +14,8 @@ import (
 	"velocpy/gocore/transfer/path"
 )
 
-// Small checkpoints are flushed and loaded in batches: a disk moves a few hundred KiB in hardly more time than one block.
+// Small checkpoints are flushed and loaded in batches: a disk moves a few hundred KiB in hardly more time than one block, and a device encodes several in hardly
+// more time than one.
 const (
 	batchBytes = 1 << 20 // of one batch of flushes
 	batchAhead = 4 << 20 // of one batch of loads ahead of any restore; with a quarter of it, loads of 64 KiB took twice as long
@@ -33,11 +34,11 @@ type worker struct {
 	unread  int // transfers in hand that are not read yet; while above zero, the worker counts in its pool's reading
 }
 
-// batch continues a transfer with others that can be carried out together with it. The lock is held.
-func (s *Workers) batch(c *workerPool, first *engine.Transfer) []*engine.Transfer {
-	all := []*engine.Transfer{first}
+// batch continues a transfer with others that can be carried out together with it, and tells how many of them can: all, or all but the last, which may for example
+// be a large one. The lock is held.
+func (s *Workers) batch(c *workerPool, first *engine.Transfer) (all []*engine.Transfer, together int) {
 	if c.device != nil {
-		return all
+		return s.accumulate(c, first)
 	}
 	most, apart, at := int64(batchBytes), BatchApart, ranges{}
 	switch {
@@ -46,27 +47,39 @@ func (s *Workers) batch(c *workerPool, first *engine.Transfer) []*engine.Transfe
 	case first.Kind == engine.Load:
 		most = batchAhead
 	}
-	for x, bytes := first, int64(0); canJoin(x, first); all = append(all, x) {
+	bytes := int64(0)
+	return s.joined(c, first, canJoin, func(x *engine.Transfer) bool {
 		if first.Kind == engine.Load {
 			at.add(x)
 		}
-		if bytes += onDiskBytes(x); bytes > most-cache.MostTogether || len(at) > apart {
-			break
-		}
-		if x = c.another(s.Engine, s.Now(), first.Urgent); x == nil {
-			break
-		}
-	}
-	return all
+		bytes += onDiskBytes(x)
+		return bytes > most-cache.MostTogether || len(at) > apart
+	})
 }
 
-// joined returns how many of the transfers are carried out together: all, or all but the last. The last may be one that cannot join, for example a
-// large one.
-func joined(all []*engine.Transfer) int {
-	if n := len(all); n > 1 && !canJoin(all[n-1], all[0]) {
-		return n - 1
+// joined takes transfers until one cannot join the first, or enough says of one that joins that no more are to.
+func (s *Workers) joined(c *workerPool, first *engine.Transfer, joins func(x, first *engine.Transfer) bool, enough func(x *engine.Transfer) bool) (
+	all []*engine.Transfer, together int,
+) {
+	for x := first; x != nil; x = s.following(c, first.Urgent) {
+		all = append(all, x)
+		if !joins(x, first) {
+			break
+		}
+		if together++; enough(x) {
+			break
+		}
 	}
-	return len(all)
+	return all, max(together, 1)
+}
+
+// following returns another transfer whose source is filled; nil when there is none.
+func (s *Workers) following(c *workerPool, urgent bool) *engine.Transfer {
+	x := c.another(s.Engine, s.Now(), urgent)
+	for x != nil && s.deferSource(c, x) {
+		x = c.another(s.Engine, s.Now(), urgent)
+	}
+	return x
 }
 
 // ranges are the parts of the disk that a batch reads, one after the other.
@@ -106,6 +119,9 @@ func onDiskBytes(x *engine.Transfer) int64 {
 
 // carry carries out one transfer, or several as a batch.
 func (w *worker) carry(all []*engine.Transfer) []*path.Result {
+	if len(all) > 1 && w.pool.device != nil {
+		return w.moveTogether(all)
+	}
 	results := make([]*path.Result, len(all))
 	if len(all) > 1 {
 		slices.SortFunc(all, func(a, b *engine.Transfer) int {

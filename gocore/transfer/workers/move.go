@@ -15,11 +15,16 @@ func (w *worker) move(x *engine.Transfer) *path.Result {
 	if err != nil {
 		return &path.Result{Err: err}
 	}
+	return path.Move(w.s.Cache, x, wanted(x), w.options(x, lane))
+}
+
+// options are what the worker contributes to a transfer.
+func (w *worker) options(x *engine.Transfer, lane device.Lane) path.Options {
 	o := path.Options{Lane: lane, Read: func() { w.hasRead(1) }, Planner: w.planner(x), Room: &w.room}
 	if lane != nil && x.Stage != engine.Verbatim {
 		o.Staging = w.stagingOf()
 	}
-	return path.Move(w.s.Cache, x, wanted(x), o)
+	return o
 }
 
 // stagingOf returns the worker's part of the device's staging memory; nil if there is none.

@@ -14,11 +14,11 @@ import (
 func (s *Workers) run(c *workerPool) {
 	w := worker{s: s, pool: c}
 	for {
-		all := s.take(&w)
+		all, n := s.take(&w)
 		if len(all) == 0 {
 			break
 		}
-		for n := joined(all); len(all) > 0; n = len(all) {
+		for ; len(all) > 0; n = len(all) {
 			results := w.carry(all[:n])
 			s.done(&w, all[:n], results, n == len(all))
 			for _, m := range results {
@@ -33,15 +33,15 @@ func (s *Workers) run(c *workerPool) {
 	s.ended()
 }
 
-// take waits for transfers. It returns none when the store closes or the core has panicked. A core that has panicked may have lost track of which
-// goroutines read which memory, so workers move nothing any more.
-func (s *Workers) take(w *worker) []*engine.Transfer {
+// take waits for transfers, and tells how many of them are carried out together: all, or all but the last. It returns none when the store closes or the core has
+// panicked. A core that has panicked may have lost track of which goroutines read which memory, so workers move nothing any more.
+func (s *Workers) take(w *worker) (all []*engine.Transfer, together int) {
 	c := w.pool
 	s.Lock()
 	defer s.Leave()
 	for !s.Closing {
 		if _, bad := safego.Poisoned(); bad {
-			return nil
+			return nil, 0
 		}
 		if x := c.next(s.Engine, s.Now()); x != nil {
 			if s.deferSource(c, x) {
@@ -50,21 +50,21 @@ func (s *Workers) take(w *worker) []*engine.Transfer {
 			if c.device != nil {
 				s.Host.BeginTransfer()
 			}
-			all := s.batch(c, x)
+			all, together = s.batch(c, x)
 			for _, x := range all {
 				if s.UsesDisk(x) {
 					s.Disk.Began(x)
 				}
 			}
 			w.begin(len(all))
-			return all
+			return all, together
 		}
 		s.Notify() // next may have found that a tier is full, and the waiting callers must learn it
 		c.resting++
 		c.wake.Wait()
 		c.resting--
 	}
-	return nil
+	return nil, 0
 }
 
 // done reports transfers that were carried out together. last: the worker has no more of those that it took.
@@ -74,14 +74,15 @@ func (s *Workers) done(w *worker, all []*engine.Transfer, results []*path.Result
 	defer s.Leave()
 	if last {
 		w.end()
-	}
-	if c.device != nil {
-		s.Host.EndTransfer()
+		if c.device != nil {
+			s.Host.EndTransfer()
+		}
 	}
 	now := s.Now()
 	engine.Together(now, all)
+	since := s.sinceLast(all[0]) / int64(len(all))
 	for i, x := range all {
-		s.takeResult(x, results[i])
+		s.takeResult(x, results[i], since)
 		s.noteEnd(x)
 		if errors.Is(results[i].Err, path.ErrRoom) {
 			s.Engine.Enlarge(now, x)
@@ -108,11 +109,11 @@ func (s *Workers) done(w *worker, all []*engine.Transfer, results []*path.Result
 	}
 }
 
-// takeResult takes over the results of a transfer. The bytes of a fetch go to the operation that requested them, unless it has ended. The lock is
-// held.
-func (s *Workers) takeResult(x *engine.Transfer, m *path.Result) {
+// takeResult takes over the results of a transfer, to which so many of the ns belong that have passed since the one before it on its link. The bytes of a fetch go
+// to the operation that requested them, unless it has ended. The lock is held.
+func (s *Workers) takeResult(x *engine.Transfer, m *path.Result, since int64) {
 	if x.Stage != engine.Verbatim && m.Err == nil {
-		s.takeStaged(x, &m.Staged)
+		s.takeStaged(x, &m.Staged, since)
 	}
 	switch x.Kind {
 	case engine.Spill:

@@ -78,10 +78,11 @@ func (s *Workers) noteEnd(x *engine.Transfer) {
 	s.lastEnds[way{x.From, x.To}] = s.Now()
 }
 
-// takeStaged takes over what a stage did, before the engine is told of the transfer's end. The lock is held.
-func (s *Workers) takeStaged(x *engine.Transfer, did *path.Staged) {
+// takeStaged takes over what a stage did, before the engine is told of the transfer's end: since the transfers before it on their link so many ns have passed, of
+// which this one has a part. The lock is held.
+func (s *Workers) takeStaged(x *engine.Transfer, did *path.Staged, since int64) {
 	r := s.reduction(x)
-	cost := min(did.Took, s.sinceLast(x))
+	cost := min(did.Took, since)
 	if x.Stage == engine.Encoding {
 		x.Rec.Version.Encoding, x.Rec.Version.Difference = did.Encoding, did.Difference
 		if n := did.Bytes(); n > 0 {
@@ -130,6 +131,9 @@ func countEncoded(r *cache.Reduction, x *engine.Transfer, did *path.Staged, cost
 		return
 	}
 	f.Encoded++
+	if did.Together > 1 {
+		f.Accumulated++
+	}
 	f.EncodedFrom += did.Plain
 	f.EncodedTo += did.Bytes()
 	f.EncodeTime += did.Took

@@ -74,7 +74,7 @@ func (d *Driver) failing(call string, g *gpu) error {
 	return nil
 }
 
-// Calls is how often a function was called, successfully or not.
+// Calls is how often a function was called, successfully or not. "Launch" and a kernel's name count the launches of that kernel.
 func (d *Driver) Calls(call string) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -92,6 +92,7 @@ func (d *Driver) Launch(c cuda.Context, h cuda.Function, blocks, threads, shared
 	if blocks < 1 || threads < 1 || threads > maxThreads || shared < 0 || shared > maxShared || len(parameter) > maxParameter {
 		return fail(call, cuda.InvalidValue)
 	}
+	d.calls[call+" "+f.name]++
 	d.put(s, d.launching(f, blocks, threads, bytes.Clone(parameter)))
 	return nil
 }

@@ -1,0 +1,49 @@
+package workers
+
+import (
+	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/transfer/path"
+	"velocpy/gocore/transfer/pending"
+)
+
+// A device needs a launch and a wait for what it encodes, however little that is. So the worker of its link encodes together what is small and queued for
+// flushing (Maurya et al., HiPC'23, section III). Checkpoints accumulate while the flushes before them are under way; the worker waits for none.
+
+// accumulatedBytes is the most plain bytes that are encoded together: those of one group in staging memory. More would keep the link waiting for the kernels.
+const accumulatedBytes = 8 << 20
+
+// mostAccumulated is how many checkpoints are encoded together. Each keeps a restore of it waiting for all.
+const mostAccumulated = 64
+
+// accumulatedPart is the part (as a divisor) of the tier below that they may take there. What is on its way has its room and cannot be evicted.
+const accumulatedPart = 16
+
+// accumulate continues the flush of a small checkpoint from a device with others that can be encoded together with it. The lock is held.
+func (s *Workers) accumulate(c *workerPool, first *engine.Transfer) (all []*engine.Transfer, together int) {
+	most := min(accumulatedBytes, s.Engine.Capacity(max(first.To, 0))/accumulatedPart)
+	bytes, n := int64(0), 0
+	joins := func(x, first *engine.Transfer) bool { return x.Rec.Size <= most/2 && canAccumulate(x, first) }
+	return s.joined(c, first, joins, func(x *engine.Transfer) bool {
+		bytes, n = bytes+x.Rec.Size, n+1
+		return bytes+x.Rec.Size > most || n == mostAccumulated
+	})
+}
+
+// canAccumulate tells whether a device can encode x together with first. A capture that is still under way would keep the others waiting.
+func canAccumulate(x, first *engine.Transfer) bool {
+	return x.Kind == engine.Flush && x.Stage == engine.Encoding && x.Side == engine.UpperSide && x.From == first.From && x.To == first.To &&
+		first.Kind == engine.Flush && first.Stage == engine.Encoding && pending.IsCopied(x.Rec.Version)
+}
+
+// moveTogether carries out the flushes of several checkpoints from a device.
+func (w *worker) moveTogether(all []*engine.Transfer) []*path.Result {
+	lane, err := w.laneFor(all[0])
+	if err != nil {
+		results := make([]*path.Result, len(all))
+		for i := range results {
+			results[i] = &path.Result{Err: err}
+		}
+		return results
+	}
+	return path.MoveTogether(w.s.Cache, all, func(x *engine.Transfer) path.Options { return w.options(x, lane) })
+}
