@@ -98,7 +98,7 @@ func TestFormsOfRows(t *testing.T) {
 			}
 		}
 	}
-	for content, want := range map[catalog.Content]string{catalog.Difference: "difference", catalog.DifferenceSections: "difference", catalog.DifferenceSections + 1: "unknown"} {
+	for content, want := range map[catalog.Content]string{catalog.Difference: "difference", catalog.DifferenceSections: "difference", catalog.Referring + 1: "unknown"} {
 		if got := string(appendForm(nil, content)); got != `, "form": "`+want+`"` {
 			t.Error(got)
 		}

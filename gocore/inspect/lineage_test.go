@@ -525,7 +525,7 @@ func TestLineageOfMissingObjects(t *testing.T) {
 }
 
 func TestLineageOfALaterVersion(t *testing.T) {
-	row := catalog.Row{Key: model.NumberKey(1), Content: catalog.DifferenceSections + 1}
+	row := catalog.Row{Key: model.NumberKey(1), Content: catalog.Referring + 1}
 	if _, err := new(Session).locate(row, "h"); !errors.Is(err, status.Of(status.Later)) {
 		t.Errorf("%v", err)
 	}

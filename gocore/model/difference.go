@@ -25,6 +25,7 @@ type Difference struct {
 	Number     uint32 // of the checkpoint in its lineage
 	Data, Meta int64  // bytes of the containers, a multiple of ContainerAlign, and of the metadata
 	Sections   bool   // the containers of its objects are of the version that has sections
+	Refers     bool   // some of the containers of its own object were encoded with those of its only source
 	Sources    []Source
 }
 
@@ -57,6 +58,9 @@ func (d *Difference) Check() error {
 		if err := checkObject(s.Data, s.Meta); err != nil {
 			return err
 		}
+	}
+	if d.Refers && (d.Sections || len(d.Sources) != 1) {
+		return fmt.Errorf("a reference, %d sources, sections %v: %w", len(d.Sources), d.Sections, ErrDifference)
 	}
 	return checkObject(d.Data, d.Meta)
 }

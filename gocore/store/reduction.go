@@ -28,14 +28,19 @@ type Reduction struct {
 type method struct {
 	encodes encoding.Method
 	removes difference.Method // 0: no duplicates are removed
+	refers  bool              // checkpoints are encoded with earlier ones. It removes no duplicates, but its checkpoints have a lineage
 }
 
 // methods are the names of the methods, as callers give them.
 var methods = map[string]method{
-	"raw": {encodes: encoding.Raw}, "codec": {encodes: encoding.Codec}, "auto": {encoding.Auto, difference.Runs},
-	"full": {encoding.Lineage, difference.Full}, "basic": {encoding.Lineage, difference.Basic}, "list": {encoding.Lineage, difference.List},
-	"tree": {encoding.Lineage, difference.Tree}, "runs": {encoding.Lineage, difference.Runs},
+	"raw": {encodes: encoding.Raw}, "codec": {encodes: encoding.Codec}, "auto": {encodes: encoding.Auto, removes: difference.Runs},
+	"full": {encodes: encoding.Lineage, removes: difference.Full}, "basic": {encodes: encoding.Lineage, removes: difference.Basic},
+	"list": {encodes: encoding.Lineage, removes: difference.List}, "tree": {encodes: encoding.Lineage, removes: difference.Tree},
+	"runs": {encodes: encoding.Lineage, removes: difference.Runs}, "reference": {encodes: encoding.Lineage, removes: difference.Full, refers: true},
 }
+
+// hasChunks tells whether a method looks for duplicates.
+func (m *method) hasChunks() bool { return m.removes != 0 && !m.refers }
 
 var digests = map[string]digest.Kind{"xxh3": digest.XXH3, "murmur3": digest.Murmur3}
 
@@ -71,13 +76,13 @@ func (r *Reduction) complete() error {
 	switch {
 	case !ok:
 		return status.New(status.Invalid, "no method of reduction is called %.40q", r.Method)
-	case m.encodes != encoding.Codec && m.encodes != encoding.Lineage && r.Compressor != "":
+	case (m.encodes != encoding.Codec && m.encodes != encoding.Lineage || m.refers) && r.Compressor != "":
 		return status.New(status.Invalid, "the method %q has no compressor", r.Method)
 	case compressors[r.Compressor] == codec.NoCompression && r.Compressor != "":
 		return status.New(status.Invalid, "no compressor is called %.40q", r.Compressor)
-	case m.removes == 0 && (r.Chunk != 0 || r.Digest != ""):
+	case !m.hasChunks() && (r.Chunk != 0 || r.Digest != ""):
 		return status.New(status.Invalid, "the method %q removes no duplicates: it has neither chunks nor digests", r.Method)
-	case m.removes == 0:
+	case !m.hasChunks():
 		return nil
 	}
 	if r.Chunk == 0 {
@@ -134,9 +139,11 @@ func (s *Store) lineageOf(r *Reduction) (*cache.Lineage, error) {
 		return nil, nil
 	}
 	id := rand.Uint64()
-	w, err := object.NewWriter(object.Options{
-		Method: m.removes, Chunk: r.Chunk, Kind: digests[r.Digest], Lineage: id, Record: s.recordBytes(),
-	})
+	o := object.Options{Method: m.removes, Chunk: r.Chunk, Kind: digests[r.Digest], Lineage: id, Record: s.recordBytes(), References: m.refers}
+	if m.refers {
+		o.Chunk, o.Record = defaultChunk, 0
+	}
+	w, err := object.NewWriter(o)
 	if err != nil {
 		return nil, status.Wrap(status.Invalid, err, "no lineage can be begun")
 	}

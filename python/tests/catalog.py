@@ -99,7 +99,7 @@ def read(store_dir: Path, store: bytes) -> tuple[list[bytes], int, bool]:
 
 HISTORY, LAYOUT, PUT, DROP, CLEAR, RETENTION, SERIAL, COMMITS = range(1, 9)
 LEAF, BLOCK = 262144, 4096
-RAW, ENCODED, DIFFERENCE, ENCODED_SECTIONS, DIFFERENCE_SECTIONS = range(5)
+RAW, ENCODED, DIFFERENCE, ENCODED_SECTIONS, DIFFERENCE_SECTIONS, REFERRING = range(6)
 MOST_PLAIN = 1 << 30  # bytes of a container before the encoding
 MOST_CONTAINERS, MOST_METADATA, MOST_SOURCES = 1 << 60, 1 << 31, 1024  # of an object: bytes of its parts, and number
 
@@ -193,7 +193,7 @@ class Row:
 
     @property
     def is_difference(self) -> bool:
-        return self.content in (DIFFERENCE, DIFFERENCE_SECTIONS)
+        return self.content in (DIFFERENCE, DIFFERENCE_SECTIONS, REFERRING)
 
     @property
     def versions(self) -> tuple[int, ...]:
@@ -271,7 +271,7 @@ class Catalog:
         history, number, serial, content, flags = body.numbers("IIQBB")
         key, rows, layout = body.key(), self.rows[self.names[history]], self.layouts[number]
         row = Row(serial, layout, content)
-        if content > DIFFERENCE_SECTIONS:
+        if content > REFERRING:
             body.rest()
         elif flags > 7:
             raise ValueError("of a later version")

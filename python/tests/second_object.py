@@ -116,15 +116,20 @@ def entries(numbers: Numbers, count: int) -> list[int]:
 
 
 class Object:
-    """An object, with its metadata opened and verified. Its containers are of some versions."""
+    """An object, with its metadata opened and verified.
 
-    def __init__(self, data: bytes, containers: int, versions: tuple[int, ...] = (1,)) -> None:
+    Its containers are of the versions that are given; others are its sources.
+    """
+
+    def __init__(
+        self, data: bytes, containers: int, versions: tuple[int, ...] = (1,), others: tuple[Object, ...] = ()
+    ) -> None:
         meta = data[containers:]
         check(len(meta) >= 64, "no metadata")
-        fields = struct.unpack_from("<8sIIQB3sIQIIQQ", meta)
-        magic, version, self.number, self.lineage, self.form, zero, self.regions, table, *rest = fields
+        fields = struct.unpack_from("<8sIIQBB2sIQIIQQ", meta)
+        magic, version, self.number, self.lineage, self.form, self.refers, zero, self.regions, table, *rest = fields
         body, plain, body_sum, own_sum = rest
-        check((magic, version, zero) == (b"VELOCOBJ", 1, b"\0\0\0"), "no object of this version")
+        check((magic, version, zero) == (b"VELOCOBJ", 1, b"\0\0") and self.refers < 2, "no object of this version")
         check(64 + table + body == len(meta), "the parts of the metadata have another length")
         check(xxhash.xxh3_64_intdigest(meta[:56] + meta[64 : 64 + table]) == own_sum, "a damaged header or table")
         self.body = meta[64 + table :]
@@ -132,15 +137,24 @@ class Object:
         if plain != body:
             self.body = unpacked(self.body, plain, self.form)
         numbers = Numbers(meta[64 : 64 + table])
-        sizes = [numbers.varint() for _ in range(self.regions)]
+        reference = self.reference(numbers.varint(), others) if self.refers else None
+        self.sizes = [numbers.varint() for _ in range(self.regions)]
+        check(reference is None or reference.sizes == self.sizes, "a reference with other lengths")
         at, self.firsts = 0, b""
-        for size in sizes:
+        for size in self.sizes:
             for begin in range(0, size, PART):
-                length = 16 * numbers.varint()
-                self.firsts += decode(data[at : at + length], min(PART, size - begin), versions=versions)
+                length, plain, here = 16 * numbers.varint(), min(PART, size - begin), len(self.firsts)
+                before = None if reference is None else reference.firsts[here : here + plain]
+                self.firsts += decode(data[at : at + length], plain, before, versions=versions)
                 at += length
         numbers.end()
         check(at == containers, "the containers have another length")
+
+    def reference(self, number: int, others: tuple[Object, ...]) -> Object:
+        """The object with which the containers were encoded."""
+        check([other.number for other in others] == [number], "the reference is not the only source")
+        check(number < self.number and not others[0].refers, "a reference that cannot be one")
+        return others[0]
 
 
 class Lineage:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import xxhash
-from catalog import BLOCK, LEAF, RAW, Catalog, Fields, Key, Row, Source, catalog, read
+from catalog import BLOCK, LEAF, RAW, REFERRING, Catalog, Fields, Key, Row, Source, catalog, read
 from second_decoder import decode
 from second_object import Lineage, Object
 
@@ -109,7 +109,14 @@ def _decoded(row: Row, stored: bytes) -> bytes:
 def _restored(path: Path, found: Identity, row: Row) -> bytes:
     """The slot of a difference, from its own object and its sources, with zeros between the regions."""
     assert row.own is not None
-    objects = {source.number: _object(path, found, row, source) for source in [*row.sources, row.own]}
+    objects: dict[int, Object] = {}
+    for source in row.sources:
+        objects[source.number] = _object(path, found, row, source)
+        if objects[source.number].refers:
+            raise ValueError("a source has a reference")
+    objects[row.own.number] = _object(path, found, row, row.own, tuple(objects.values()))
+    if objects[row.own.number].refers != (row.content == REFERRING):
+        raise ValueError("the catalog says something else of a reference")
     regions = Lineage(objects).restore(row.own.number, [source.number for source in row.sources])
     described, _ = _described(row.layout.text, bytes(row.layout.slot))
     names = [region.name for region, _, _ in described]
@@ -129,9 +136,9 @@ def _bytes_of(name: str) -> bytes:
     return name.encode("utf-8", "surrogatepass")
 
 
-def _object(path: Path, found: Identity, row: Row, source: Source) -> Object:
+def _object(path: Path, found: Identity, row: Row, source: Source, others: tuple[Object, ...] = ()) -> Object:
     data = b"".join(_extent(path, found, *extent) for extent in source.extents)
-    opened = Object(data[: source.containers + source.metadata], source.containers, row.versions)
+    opened = Object(data[: source.containers + source.metadata], source.containers, row.versions, others)
     if (opened.lineage, opened.number) != (row.lineage, source.number):
         raise ValueError("an object of another checkpoint")
     return opened

@@ -398,7 +398,7 @@ def test_without_a_host_tier_it_is_encoded_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("named", "message"),
     [
-        ({"reduce": "zip"}, "reduce is 'zip'; it is one of raw, codec, auto, full, basic, list, tree, runs"),
+        ({"reduce": "zip"}, "reduce is 'zip'; it is one of raw, codec, auto, full, basic, list, tree, runs, reference"),
         ({"reduce": []}, "it is one of raw, codec"),
         ({"reduce": "tree", "chunk": 500}, "chunk is 500; give a power of two from 32 to 4096"),
         ({"reduce": "tree", "chunk": 16}, "chunk is 16; give a power of two from 32 to 4096"),
@@ -416,6 +416,8 @@ def test_without_a_host_tier_it_is_encoded_only(tmp_path: Path) -> None:
         ({"reduce": "auto", "compress": "s2"}, "one of codec, full, basic, list, tree, runs."),
         ({"reduce": "codec", "digest": "xxh3"}, "leave them out, or give reduce= one of "),
         ({"reduce": "raw", "chunk": 512}, "leave them out, or give reduce= one of "),
+        ({"reduce": "reference", "chunk": 512}, "give reduce= one of auto, full, basic, list, tree, runs."),
+        ({"reduce": "reference", "compress": "zstd"}, "give reduce= one of codec, full, basic, list, tree, runs."),
         ({"reduce": "tree", "digest": "md5"}, "digest is 'md5'; it is one of xxh3, murmur3"),
     ],
 )

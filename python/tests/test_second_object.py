@@ -33,16 +33,37 @@ def sums(restored):
 METHODS = ["basic", "list", "tree", "runs"]
 
 
-@pytest.mark.parametrize("name", ["full", *METHODS, *(f"{method}-differences" for method in METHODS)])
+def opened(objects, sources):
+    """The objects of a history, each with those that may be its reference."""
+    found = {}
+    for number, (data, containers) in objects.items():
+        others = tuple(found[n] for n in sources[number])
+        found[number] = Object(data, containers, others=others)
+    return found
+
+
+@pytest.mark.parametrize("name", ["full", *METHODS, "references", *(f"{method}-differences" for method in METHODS)])
 def test_kept_objects(name):
     objects, sources, regions = golden(f"{name}.txt")
-    lineage = Lineage({number: Object(*parts) for number, parts in objects.items()})
+    lineage = Lineage(opened(objects, sources))
     assert len(objects) == 7
     assert (name == "full") == (not any(sources.values()))
     for number, wanted in regions.items():
         restored = lineage.restore(number, sources[number])
         assert sums(restored) == wanted
         assert list(restored) == list(wanted)
+
+
+def test_references_are_kept_and_needed():
+    objects, sources, _ = golden("references.txt")
+    referring = [number for number in objects if sources[number]]
+    assert len(referring) >= 4
+    for number in referring:
+        data, containers = objects[number]
+        assert Object(data, containers, others=(Object(*objects[sources[number][0]]),)).refers
+        for others in [(), (Object(*objects[1]), Object(*objects[sources[number][0]]))]:
+            with pytest.raises(ValueError, match="only source"):
+                Object(data, containers, others=others)
 
 
 def test_both_forms_are_kept():

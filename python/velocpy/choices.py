@@ -75,9 +75,10 @@ Hints = Literal["none", "one", "all"]
 Policy = Literal["score", "lru", "fifo"]
 
 #: How the checkpoints of a history are reduced on their way down: not at all; by the codec, if they become smaller;
-#: by it or by de-duplication, unless that takes longer than moving them as they are; or by de-duplication, with the
-#: metadata of Tan et al., ICPP'23, section 3.2 ("full", "basic", "list", "tree"), or one entry a run ("runs").
-Reduction = Literal["raw", "codec", "auto", "full", "basic", "list", "tree", "runs"]
+#: by it or by de-duplication, unless that takes longer than moving them as they are; by de-duplication, with the
+#: metadata of Tan et al., ICPP'23, section 3.2 ("full", "basic", "list", "tree"), or one entry a run ("runs"); or by
+#: the codec, with an earlier checkpoint as the reference.
+Reduction = Literal["raw", "codec", "auto", "full", "basic", "list", "tree", "runs", "reference"]
 
 #: The hash function of de-duplication: XXH3-128, or MurmurHash3 with 128 bits, for comparison.
 Digest = Literal["xxh3", "murmur3"]

@@ -51,9 +51,10 @@ _open_stores: weakref.WeakSet[Store] = weakref.WeakSet()
 _turns = itertools.count()
 
 #: Methods of reduction that remove no duplicates, and the bounds of a chunk of the others.
-_WITHOUT_CHUNKS = ("raw", "codec")
-#: Those whose checkpoints no compressor gets: "auto" is to cost no more time than moving them as they are.
-_WITHOUT_COMPRESSOR = ("raw", "auto")
+_WITHOUT_CHUNKS = ("raw", "codec", "reference")
+#: Those whose checkpoints no compressor gets: "auto" is to cost no more time than moving them as they are, and there is
+#: no section with a reference.
+_WITHOUT_COMPRESSOR = ("raw", "auto", "reference")
 _LEAST_CHUNK, _MOST_CHUNK = 32, 4096
 
 
@@ -150,6 +151,10 @@ class Store:
               and metadata. The metadata is a bitmap of the chunks that changed in place, an entry for each new or
               shifted chunk, for each subtree of these, or for each run of these, or a list of all runs where that is
               shorter. ``"full"`` stores every checkpoint whole, for comparison.
+            - ``"reference"``: they are encoded as what has changed since an earlier one, bit by bit, for values that
+              all move a little, such as the weights of a model that is fully trained. The earlier one is a checkpoint
+              with the same regions that was encoded alone; a new one takes its place when what has changed becomes
+              too much. A restore reads two objects at most. On the way to the disk it is read from there.
             - None: as before.
 
             It holds for this store until it is closed, and is stored nowhere: a store that is opened later restores
@@ -178,7 +183,8 @@ class Store:
         ------
         InvalidArgument
             Of a method, digest or compressor that there is not, of a chunk that is no such power of two, of a chunk or
-            digest for a method without de-duplication, or of a compressor for ``"raw"`` or ``"auto"``.
+            digest for a method without de-duplication, or of a compressor for ``"raw"``, ``"auto"`` or
+            ``"reference"``.
         ReadOnlyStore
             Of a method, if the store is open for reading only.
 
@@ -215,6 +221,18 @@ class Store:
         ...     saved = store.stats()["histories"]["forward"]["reduction"]
         ...     saved["encoded_from"] / saved["encoded_to"] > 9
         True
+
+        Weights that all move a little take what has changed:
+
+        >>> weights, random = np.random.default_rng(0).random(1 << 17, np.float32), np.random.default_rng(1)
+        >>> with velocpy.open(host="64MiB", disk="256MiB") as store:
+        ...     run = store.history("forward", reduce="reference")
+        ...     for step in range(4):
+        ...         _ = run.checkpoint(step, weights=weights).wait("disk")
+        ...         weights += 1e-5 * random.standard_normal(weights.size, np.float32)
+        ...     saved = store.stats()["histories"]["forward"]["reduction"]
+        ...     saved["differences"], saved["encoded_to"] < 0.7 * saved["encoded_from"]
+        (3, True)
         """
         told = _reduction(reduce, chunk, digest, compress)
         history = self._named(name)

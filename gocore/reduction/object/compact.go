@@ -20,7 +20,8 @@ func (w *Writer) Compact(alone []uint32) {
 	var gone []uint32
 	for _, s := range shares(last, alone) {
 		stored, ok := w.stored[s.number]
-		if ok && s.bytes*mostlyDead < uint64(stored) && !slices.Contains(w.bases, s.number) { // without a base the next metadata would be longer
+		serves := slices.Contains(w.bases, s.number) || w.anchor.use && s.number == w.anchor.number // without it the next object would be larger
+		if ok && s.bytes*mostlyDead < uint64(stored) && !serves {
 			gone = append(gone, s.number)
 		}
 	}

@@ -49,7 +49,7 @@ func kind(t *testing.T, err error) *Damage {
 
 // Whichever bit of an object flips: a restore of every checkpoint that needs the object fails, or gives the right bytes.
 func TestEveryBit(t *testing.T) {
-	for _, method := range methods {
+	for _, method := range append(methods, referring) {
 		s := smallTier(t, method)
 		defer s.close()
 		numbers := slices.Sorted(maps.Keys(s.plain))

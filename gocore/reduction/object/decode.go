@@ -25,8 +25,12 @@ func (r *Reader) Decode(wanted []model.Span, slot []byte, arrived func(at, n int
 	d.divide()
 	goroutines := max(1, min(o.Goroutines, len(d.groups)))
 	var need []int64
+	before, encodedBefore := int64(0), int64(0)
+	if r.reference >= 0 {
+		before, encodedBefore = model.PartGrain, model.ContainerBound(model.PartGrain)
+	}
 	for range goroutines {
-		need = append(need, d.largest, model.PartGrain)
+		need = append(need, d.largest, model.PartGrain, before, encodedBefore)
 	}
 	rooms, err := o.Room.Cut(need...)
 	if err != nil {
@@ -37,9 +41,13 @@ func (r *Reader) Decode(wanted []model.Span, slot []byte, arrived func(at, n int
 		if g+1 < len(d.groups) {
 			end = d.groups[g+1]
 		}
-		return d.group(d.pieces[d.groups[g]:end], rooms[2*goroutine], rooms[2*goroutine+1])
+		own := rooms[4*goroutine:]
+		return d.group(d.pieces[d.groups[g]:end], &scratch{own[0], own[1], own[2], own[3]})
 	})
 }
+
+// scratch is memory of one goroutine: for encoded bytes of a group, the plain bytes of a container, and the same of its reference.
+type scratch struct{ encoded, plain, before, encodedBefore []byte }
 
 // decoder is a call of Decode. Each goroutine takes the next group of neighbouring containers, reads it, and decodes them.
 type decoder struct {
@@ -69,11 +77,11 @@ func (d *decoder) divide() {
 }
 
 // group reads the containers of a group at once and decodes them.
-func (d *decoder) group(pieces []piece, room, plain []byte) error {
+func (d *decoder) group(pieces []piece, room *scratch) error {
 	object := int(pieces[0].object)
 	at := d.reader.places[object].at
 	begin, end := at[pieces[0].container], at[pieces[len(pieces)-1].container+1]
-	encoded := room[:end-begin]
+	encoded := room.encoded[:end-begin]
 	source, _, _ := d.reader.object(object)
 	if err := d.reader.read(source, begin, encoded); err != nil {
 		return err
@@ -84,7 +92,7 @@ func (d *decoder) group(pieces []piece, room, plain []byte) error {
 			behind++
 		}
 		c := pieces[first].container
-		if err := d.container(pieces[first:behind], encoded[at[c]-begin:at[c+1]-begin], plain); err != nil {
+		if err := d.container(pieces[first:behind], encoded[at[c]-begin:at[c+1]-begin], room); err != nil {
 			return damaged(err, int(pieces[first].region), source)
 		}
 		first = behind
@@ -92,40 +100,37 @@ func (d *decoder) group(pieces []piece, room, plain []byte) error {
 	return nil
 }
 
-// damaged makes an error of package codec a Damage.
-func damaged(err error, region, source int) error {
-	if codec.IsDamage(err) {
-		return &Damage{region, source, err}
-	}
-	return err
-}
-
 // container decodes the chunks of a container that its pieces need, and copies these to their places.
-func (d *decoder) container(pieces []piece, encoded, plain []byte) error {
-	bytes := d.reader.places[pieces[0].object].plain(int(pieces[0].container))
+func (d *decoder) container(pieces []piece, encoded []byte, room *scratch) error {
+	container := int(pieces[0].container)
+	bytes := d.reader.places[pieces[0].object].plain(container)
 	c, err := codec.Open(encoded, int(bytes))
 	if err != nil {
 		return err
-	}
-	if p := &pieces[0]; len(pieces) == 1 && p.stride == 0 && p.from%codec.ChunkBytes == 0 && (p.n%codec.ChunkBytes == 0 || p.from+p.n == bytes) {
-		first, behind := p.chunks()
-		if err := c.DecodeChunks(d.slot[p.to:p.end], nil, first, behind, 1); err != nil {
-			return err
-		}
-		d.arrived(p.to, p.n)
-		return nil
 	}
 	var needed, done chunkSet
 	for i := range pieces {
 		needed.add(pieces[i].chunks())
 	}
 	needed.complete(c)
-	if err := needed.decode(c, plain[:bytes], &done); err != nil {
+	before, err := d.reader.before(c, int(pieces[0].object), container, needed, room.before, room.encodedBefore)
+	if err != nil {
+		return err
+	}
+	if p := &pieces[0]; len(pieces) == 1 && p.stride == 0 && p.from%codec.ChunkBytes == 0 && (p.n%codec.ChunkBytes == 0 || p.from+p.n == bytes) {
+		first, behind := p.chunks()
+		if err := c.DecodeChunks(d.slot[p.to:p.end], ofChunks(before, first, behind), first, behind, 1); err != nil {
+			return err
+		}
+		d.arrived(p.to, p.n)
+		return nil
+	}
+	if err := needed.decode(c, room.plain[:bytes], before, &done); err != nil {
 		return err
 	}
 	arrivals := arrivals{tell: d.arrived}
 	for i := range pieces {
-		pieces[i].copyTo(d.slot, plain, arrivals.add)
+		pieces[i].copyTo(d.slot, room.plain, arrivals.add)
 	}
 	arrivals.flush()
 	return nil
@@ -152,8 +157,16 @@ func (s *chunkSet) complete(c *codec.Container) {
 	}
 }
 
-// decode decodes the chunks of the set that are not done.
-func (s chunkSet) decode(c *codec.Container, plain []byte, done *chunkSet) error {
+// ofChunks are the bytes of chunks first to behind-1 of a container's plain bytes, or of its reference; nil if there is none.
+func ofChunks(plain []byte, first, behind int) []byte {
+	if plain == nil {
+		return nil
+	}
+	return plain[first*codec.ChunkBytes : min(behind*codec.ChunkBytes, len(plain))]
+}
+
+// decode decodes the chunks of the set that are not done. before is the reference, if there is one.
+func (s chunkSet) decode(c *codec.Container, plain, before []byte, done *chunkSet) error {
 	for first := 0; first < c.Chunks(); first++ {
 		behind := first
 		for behind < c.Chunks() && (s&^*done)>>behind&1 == 1 {
@@ -162,8 +175,7 @@ func (s chunkSet) decode(c *codec.Container, plain []byte, done *chunkSet) error
 		if behind == first {
 			continue
 		}
-		to := plain[first*codec.ChunkBytes : min(behind*codec.ChunkBytes, len(plain))]
-		if err := c.DecodeChunks(to, nil, first, behind, 1); err != nil {
+		if err := c.DecodeChunks(ofChunks(plain, first, behind), ofChunks(before, first, behind), first, behind, 1); err != nil {
 			return err
 		}
 		done.add(first, behind)

@@ -64,6 +64,9 @@ func smallHistory() [][]dedup.Region {
 
 // smallTier has the small history.
 func smallTier(t fataler, method difference.Method) *tier {
+	if method == referring {
+		return driftingTier(t)
+	}
 	s := newTier(t, Options{Method: method, Chunk: 32, Lineage: 0x0123456789abcdef, Record: 100_000})
 	s.compression = codec.NoCompression
 	for _, regions := range smallHistory() {
@@ -84,6 +87,9 @@ func TestGoldenBytes(t *testing.T) {
 	if forms[formDifference] == 0 || forms[formMap] == 0 {
 		t.Errorf("not each form occurs: %v", forms)
 	}
+	s := driftingTier(t)
+	defer s.close()
+	s.golden("references", forms)
 	for _, method := range methods[1:] {
 		s := newTier(t, Options{Method: method, Chunk: 32, Lineage: 0x0123456789abcdef, Record: 100_000, handicap: 1 << 30})
 		s.compression = codec.NoCompression

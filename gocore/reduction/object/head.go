@@ -20,7 +20,8 @@ const (
 	atVersion = 8
 	atNumber  = 12
 	atLineage = 16
-	atForm    = 24 // 1 byte, and 3 that are zero
+	atForm    = 24 // 1 byte
+	atRefers  = 25 // 1 byte: 1 if the containers have a reference. 2 more are zero
 	atRegions = 28
 	atTable   = 32 // length of the table
 	atBody    = 40 // length of the body, and of its plain bytes: 4 bytes each
@@ -42,6 +43,8 @@ type head struct {
 	number      uint32
 	lineage     uint64
 	form        form
+	refers      bool         // some of the containers may have been encoded with those of another object, which has as many first occurrences of each region
+	reference   uint32       // number of that object
 	firsts      []model.Span // first occurrences of each region, behind one another
 	encoding    model.Encoding
 	table, body int64 // lengths
@@ -60,6 +63,10 @@ func (h *head) stored() int64 {
 // metadata returns the metadata of an object, with a body as pack returns it.
 func (h *head) metadata(body []byte) []byte {
 	p := make([]byte, headerBytes, headerBytes+2*len(h.firsts)+3*len(h.encoding.Lengths)+len(body))
+	if h.refers {
+		p[atRefers] = 1
+		p = binary.AppendUvarint(p, uint64(h.reference))
+	}
 	for _, s := range h.firsts {
 		p = binary.AppendUvarint(p, uint64(s.Bytes))
 	}
@@ -106,9 +113,10 @@ func parseHeader(p []byte, meta int64) (*head, error) {
 	if h.plain < h.body || h.plain > model.MostMeta || h.plain > h.body*mostRatio {
 		return nil, fmt.Errorf("%w: a body of %s, compressed from %s", ErrFormat, quantity.Exact(h.body), quantity.Exact(h.plain))
 	}
-	if h.form != formDifference && h.form != formMap || p[25] != 0 || p[26] != 0 || p[27] != 0 {
+	if h.form != formDifference && h.form != formMap || p[atRefers] > 1 || p[26] != 0 || p[27] != 0 {
 		return nil, fmt.Errorf("%w: unknown form %d", ErrFormat, h.form)
 	}
+	h.refers = p[atRefers] == 1
 	return h, nil
 }
 
@@ -121,6 +129,13 @@ func (h *head) parseTable(p []byte, data int64) error {
 	in := numbers{p[headerBytes:]}
 	if int64(count) > h.table {
 		return fmt.Errorf("%w: %d regions", ErrFormat, count)
+	}
+	if h.refers {
+		number, ok := in.next(uint64(h.number) - 1)
+		if !ok || h.number == 0 {
+			return fmt.Errorf("%w: number of the reference", ErrFormat)
+		}
+		h.reference = uint32(number)
 	}
 	h.firsts = make([]model.Span, count)
 	at, containers := int64(0), int64(0)

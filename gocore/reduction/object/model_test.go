@@ -48,10 +48,14 @@ func newTier(t fataler, o Options) *tier {
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
+	compression := codec.Compression(max(int64(o.Lineage%8)-4, 0))
+	if o.References {
+		compression = codec.NoCompression
+	}
 	return &tier{
 		t: t, writer: w, options: o, objects: map[uint32][]byte{}, differences: map[uint32]*model.Difference{}, plain: map[uint32][]dedup.Region{},
 		room: new(regions.Room), forgotten: map[uint32]bool{}, random: rand.New(rand.NewPCG(o.Lineage, 7)), copies: 1 + int(o.Lineage%3),
-		compression: codec.Compression(max(int64(o.Lineage%8)-4, 0)),
+		compression: compression,
 	}
 }
 
@@ -97,7 +101,16 @@ func (s *tier) write(d *Draft, most int64) ([]byte, *model.Difference, error) {
 		object = append(object, p...)
 		return nil
 	}
-	described, err := d.Write(sources, choices, most, sink, regions.Options{Goroutines: s.copies, Room: s.room, Compression: s.compression})
+	options := regions.Options{Goroutines: s.copies, Room: s.room, Compression: s.compression}
+	if of := d.Reference(sources); of != nil {
+		names, spans, _ := slot(d.regions)
+		r, err := Open(of, names, spans, s.reading(of))
+		if err != nil {
+			s.t.Fatalf("the reference %d of checkpoint %d: %v", of.Number, d.Number(), err)
+		}
+		options.Reference = r.Reference
+	}
+	described, err := d.Write(sources, choices, most, sink, options)
 	return object, described, err
 }
 
@@ -129,6 +142,7 @@ func (s *tier) add(checkpoint []dedup.Region) uint32 {
 		s.t.Fatalf("checkpoint %d: %d bytes of metadata, bounded by %d", d.Number(), described.Meta, bound)
 	}
 	s.objects[d.Number()], s.differences[d.Number()], s.plain[d.Number()] = object[:n:n], described, clone(checkpoint)
+	s.writer.Wrote(described)
 	return d.Number()
 }
 
@@ -379,6 +393,7 @@ func testHistory(t *rapid.T, forms map[form]int) {
 		MaxChain:   rapid.IntRange(0, 3).Draw(t, "chain"),
 		handicap:   rapid.SampledFrom([]uint64{0, 1 << 30}).Draw(t, "handicap"),
 	}
+	o.References = o.Method == difference.Full && rapid.Bool().Draw(t, "references")
 	s := newTier(t, o)
 	defer s.close()
 	var now []dedup.Region

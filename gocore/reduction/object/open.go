@@ -25,6 +25,7 @@ type Reader struct {
 	numbers   []uint32
 	locations *difference.Map
 	places    []*places // of the containers in each object
+	reference int       // index of the object with whose containers those of the last one were encoded; -1: there is none
 	kept      kept
 }
 
@@ -34,7 +35,7 @@ func Open(d *model.Difference, names []string, spans []model.Span, read Read) (*
 	if err := d.Check(); err != nil {
 		return nil, err
 	}
-	r := &Reader{described: d, read: read, spans: spans}
+	r := &Reader{described: d, read: read, spans: spans, reference: -1}
 	for i := range d.Sources {
 		r.numbers = append(r.numbers, d.Sources[i].Number)
 	}
@@ -45,6 +46,9 @@ func Open(d *model.Difference, names []string, spans []model.Span, read Read) (*
 			return nil, err
 		}
 		r.heads, r.places = append(r.heads, h), append(r.places, newPlaces(h))
+	}
+	if err := r.checkReference(); err != nil {
+		return nil, err
 	}
 	m, err := r.resolve()
 	if err != nil {

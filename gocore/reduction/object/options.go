@@ -30,6 +30,8 @@ type Options struct {
 	MaxSources int
 	// MaxChain bounds how many metadata of earlier checkpoints a reader needs to locate the bytes of one. Default: DefaultChain.
 	MaxChain int
+	// References: a checkpoint may be encoded with an earlier one of the same regions, which is its source then. For the method Full, without a compressor.
+	References bool
 	// Parallel runs work(0) to work(n-1), in any order and by several goroutines if it likes, and returns when all have returned. Default: as many
 	// goroutines as Go runs at once.
 	Parallel func(n int, work func(i int))
@@ -49,6 +51,9 @@ func (o *Options) complete() error {
 	}
 	if o.Parallel == nil {
 		o.Parallel = parallel
+	}
+	if o.References && o.Method != difference.Full {
+		return fmt.Errorf("%w: references with the method %v", ErrOptions, o.Method)
 	}
 	if o.MaxSources < 0 || o.MaxSources > model.MostSources || o.MaxChain < 0 {
 		return fmt.Errorf("%w: %d sources, chains of %d", ErrOptions, o.MaxSources, o.MaxChain)

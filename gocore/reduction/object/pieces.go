@@ -127,8 +127,13 @@ func (p *piece) copyTo(slot, plain []byte, arrived func(at, n int64)) {
 	arrived(p.to, p.end-p.to)
 }
 
+// region is the one whose first occurrences a container has.
+func (p *places) region(container int) int {
+	return sort.Search(len(p.begins), func(i int) bool { return p.begins[i] > container }) - 1
+}
+
 // plain is the number of plain bytes of a container.
 func (p *places) plain(container int) int64 {
-	i := sort.Search(len(p.begins), func(i int) bool { return p.begins[i] > container }) - 1
+	i := p.region(container)
 	return min(model.PartGrain, p.firsts[i].Bytes-int64(container-p.begins[i])*model.PartGrain)
 }

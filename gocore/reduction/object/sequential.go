@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"velocpy/gocore/base/quantity"
+	"velocpy/gocore/model"
 	"velocpy/gocore/reduction/codec"
 )
 
@@ -19,6 +20,7 @@ type opened struct {
 	object, container int32
 	codec             *codec.Container
 	encoded, plain    []byte
+	before            []byte // its reference; nil: it needs none
 	done              chunkSet
 }
 
@@ -37,7 +39,7 @@ func (r *Reader) Read(region int, from int64, p []byte) error {
 			var needed chunkSet
 			needed.add(piece.chunks())
 			needed.complete(o.codec)
-			err = needed.decode(o.codec, o.plain, &o.done)
+			err = needed.decode(o.codec, o.plain, o.before, &o.done)
 		}
 		if err != nil {
 			source, _, _ := r.object(int(piece.object))
@@ -74,6 +76,16 @@ func (r *Reader) open(object, container int32) (*opened, error) {
 	c, err := codec.Open(o.encoded, plain)
 	if err != nil {
 		return nil, err
+	}
+	all := chunkSet(0)
+	all.add(0, c.Chunks())
+	if c.NeedsReference() {
+		o.before, err = r.before(c, int(object), int(container), all, make([]byte, plain), make([]byte, model.ContainerBound(model.PartGrain)))
+		if err != nil {
+			return nil, err
+		}
+	} else {
+		o.before = nil
 	}
 	o.object, o.container, o.codec, o.plain, o.done = object, container, c, slices.Grow(o.plain[:0], plain)[:plain], 0
 	r.kept.list = slices.Insert(list, 0, o)

@@ -9,7 +9,7 @@ import (
 
 // Write writes the object to a sink: in whole blocks of regions.BlockBytes, with zeros behind the end. sources describes exactly the objects of Sources, in a
 // tier. There is a choice for each region; its first occurrences are encoded so. Write fails with regions.ErrLarge if the object has more than most bytes. It can
-// be called again, for another sink.
+// be called again, for another sink. o.Reference gives the bytes of the draft's Reference, if it has one.
 func (d *Draft) Write(sources []model.Source, choices []regions.Choice, most int64, to regions.Sink, o regions.Options) (*model.Difference, error) {
 	if err := d.check(sources); err != nil {
 		return nil, err
@@ -17,7 +17,13 @@ func (d *Draft) Write(sources []model.Source, choices []regions.Choice, most int
 	if len(choices) != len(d.regions) {
 		return nil, fmt.Errorf("%w: %d choices for %d regions", ErrOptions, len(choices), len(d.regions))
 	}
-	h := &head{number: d.number, lineage: d.lineage, form: d.form, plain: d.plain, firsts: d.firsts}
+	if d.refers != (o.Reference != nil) {
+		return nil, fmt.Errorf("%w: the bytes of its reference", ErrSources)
+	}
+	if d.refers {
+		choices = withReference(choices)
+	}
+	h := &head{number: d.number, lineage: d.lineage, form: d.form, plain: d.plain, firsts: d.firsts, refers: d.refers, reference: d.reference}
 	var meta int64
 	behind := func(e *model.Encoding) ([]byte, error) {
 		h.encoding = *e
@@ -30,7 +36,7 @@ func (d *Draft) Write(sources []model.Source, choices []regions.Choice, most int
 	if err != nil {
 		return nil, err
 	}
-	return &model.Difference{Lineage: d.lineage, Number: d.number, Data: e.Bytes(), Meta: meta, Sections: e.Sections, Sources: sources}, nil
+	return &model.Difference{Lineage: d.lineage, Number: d.number, Data: e.Bytes(), Meta: meta, Sections: e.Sections, Refers: d.refers, Sources: sources}, nil
 }
 
 func (d *Draft) check(sources []model.Source) error {

@@ -19,6 +19,7 @@ type Writer struct {
 	bases  []uint32
 	broken bool             // one of the bases is gone
 	stored map[uint32]int64 // bytes of the first occurrences in each object that may be a source
+	anchor anchor
 }
 
 // NewWriter returns the state before the first checkpoint.
@@ -52,8 +53,11 @@ func (w *Writer) Known() []uint32 {
 	known := w.lineage.Known()
 	if !w.broken {
 		known = append(known, w.bases...)
-		slices.Sort(known)
 	}
+	if w.anchor.use {
+		known = append(known, w.anchor.number)
+	}
+	slices.Sort(known)
 	return slices.Compact(known)
 }
 
@@ -65,6 +69,7 @@ func (w *Writer) Forget(numbers ...uint32) {
 	w.lineage.Forget(numbers...)
 	for _, n := range numbers {
 		delete(w.stored, n)
+		w.anchor.use = w.anchor.use && n != w.anchor.number
 	}
 	w.broken = w.broken || slices.ContainsFunc(numbers, func(n uint32) bool { return slices.Contains(w.bases, n) })
 }
@@ -74,6 +79,8 @@ type Draft struct {
 	number    uint32
 	lineage   uint64
 	sources   []uint32
+	refers    bool
+	reference uint32 // the source with whose containers those of this one are encoded
 	form      form
 	body      []byte       // as it is stored
 	plain     int64        // length of the body before it was compressed
@@ -110,6 +117,7 @@ func (w *Writer) Draft(regions []dedup.Region) (*Draft, error) {
 	}
 	w.bases, w.broken, w.next = append([]uint32{d.number}, chain...), false, w.next+1
 	w.remember(d)
+	w.refer(d)
 	return d, nil
 }
 
@@ -192,5 +200,5 @@ func (d *Draft) Metadata() int64 {
 	for _, s := range d.firsts {
 		containers += model.Containers(s.Bytes, model.PartGrain)
 	}
-	return headerBytes + 7*int64(len(d.firsts)) + 3*containers + int64(len(d.body))
+	return headerBytes + 5 + 7*int64(len(d.firsts)) + 3*containers + int64(len(d.body))
 }

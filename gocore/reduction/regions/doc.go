@@ -23,7 +23,13 @@ type Options struct {
 	Room       *Room // the memory that they use beside source and sink
 	// Compression: of an encoder, the containers have sections that this compressor of the host makes.
 	Compression codec.Compression
+	// Reference: of an encoder, gives the bytes of a container's plain bytes in an earlier checkpoint, which decoding needs again; nil: there is none.
+	Reference Reference
 }
+
+// Reference fills plain with the reference of a container, which a number identifies in the order of the regions and of their parts. room is memory for as many
+// encoded bytes. Several goroutines call it at once, each with memory of its own.
+type Reference func(container int, plain, room []byte) error
 
 // ErrLarge: the containers have more bytes than they may have.
 var ErrLarge = errors.New("the encoded bytes are too many")

@@ -36,7 +36,7 @@ func Encode(spans []model.Span, choices []Choice, part, most int64, from Plain, 
 // EncodeBefore is Encode with more bytes directly behind the last container. behind returns them, when the lengths of the containers are known. They count
 // among the most bytes.
 func EncodeBefore(behind Behind, spans []model.Span, choices []Choice, part, most int64, from Plain, to Sink, o Options) (*model.Encoding, error) {
-	e := &encoder{choices: choices, from: from, to: to, most: most, compression: o.Compression}
+	e := &encoder{choices: choices, from: from, to: to, most: most, compression: o.Compression, reference: o.Reference}
 	e.moved.L = &e.out
 	largest := int64(0)
 	for i, s := range spans {
@@ -50,15 +50,19 @@ func EncodeBefore(behind Behind, spans []model.Span, choices []Choice, part, mos
 	goroutines := max(1, min(o.Goroutines, len(e.parts)))
 	bound := int64(codec.Bound(int(largest)))
 	need := []int64{outBytes + max(bound, behindBytes)}
+	ofReference := int64(0)
+	if o.Reference != nil {
+		ofReference = largest
+	}
 	for range goroutines {
-		need = append(need, largest, bound)
+		need = append(need, largest, bound, ofReference)
 	}
 	rooms, err := o.Room.Cut(need...)
 	if err != nil {
 		return nil, err
 	}
 	e.collected = rooms[0][:0]
-	together(goroutines, func(g int) { e.work(rooms[1+2*g], rooms[2+2*g]) })
+	together(goroutines, func(g int) { e.work(rooms[1+3*g], rooms[2+3*g], rooms[3+3*g]) })
 	encoding := &model.Encoding{Part: part, Lengths: e.lengths, Sections: o.Compression != codec.NoCompression}
 	if e.err == nil {
 		e.err = e.end(behind, encoding)
@@ -103,6 +107,7 @@ type encoder struct {
 	most    int64
 
 	compression codec.Compression
+	reference   Reference
 
 	in   sync.Mutex // guards next, and calls of from
 	next int        // index of the part that is read next
@@ -116,7 +121,7 @@ type encoder struct {
 	err       error
 }
 
-func (e *encoder) work(plain, container []byte) {
+func (e *encoder) work(plain, container, reference []byte) {
 	err := errUnfinished
 	defer func() { e.fail(err) }()
 	for {
@@ -125,8 +130,7 @@ func (e *encoder) work(plain, container []byte) {
 			err = failed
 			return
 		}
-		choice := e.choices[e.parts[i].Region]
-		n, failed := codec.Encode(container, p, nil, codec.Options{Kind: choice.Kind, Modes: choice.Modes, Goroutines: 1, Compression: e.compression})
+		n, failed := e.encode(i, p, container, reference)
 		if failed == nil {
 			failed = e.write(i, container[:n])
 		}
@@ -135,6 +139,19 @@ func (e *encoder) work(plain, container []byte) {
 			return
 		}
 	}
+}
+
+// encode makes the container of a part. What is encoded of the reference passes through the room of the container.
+func (e *encoder) encode(i int, p, container, reference []byte) (n int, err error) {
+	var before []byte
+	if e.reference != nil {
+		before = reference[:len(p)]
+		if err := e.reference(i, before, container); err != nil {
+			return 0, err
+		}
+	}
+	choice := e.choices[e.parts[i].Region]
+	return codec.Encode(container, p, before, codec.Options{Kind: choice.Kind, Modes: choice.Modes, Goroutines: 1, Compression: e.compression})
 }
 
 // errStopped: another goroutine has failed.

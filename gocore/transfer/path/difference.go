@@ -2,6 +2,7 @@ package path
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -21,6 +22,8 @@ import (
 type Lineage interface {
 	// Draft de-duplicates the checkpoint, and holds the sources that it returns.
 	Draft(regions []dedup.Region) (*object.Draft, []model.Source, error)
+	// ForgetSources makes no later checkpoint refer to the sources of the draft: they are damaged.
+	ForgetSources()
 	// Leave ends the use. x is the difference that has been written, or nil: then the sources are let go.
 	Leave(x *model.Difference)
 }
@@ -59,12 +62,36 @@ func (p *Path) writeDifference() error {
 	if p.plan.Way == encoding.Plain {
 		choices = p.plainChoices()
 	}
-	w := timedWriter{sink: p.sink}
-	s := &p.result.Staged
-	s.First, s.Choices = draft.Stored(), choices
-	s.Difference, err = draft.Write(sources, choices, p.x.Writes(), w.write, p.options())
-	s.Waited = w.waited(began)
+	o, w, s := p.options(), timedWriter{sink: p.sink}, &p.result.Staged
+	if of := draft.Reference(sources); of != nil {
+		o.Reference, err = p.reference(of, &sources[0])
+	}
+	if err == nil {
+		s.First, s.Choices = draft.Stored(), choices
+		s.Difference, err = draft.Write(sources, choices, p.x.Writes(), w.write, o)
+		s.Waited = w.waited(began)
+	}
+	if damage := new(object.Damage); errors.As(err, &damage) { // of the reference: nothing else is read. The plain bytes move, which need nothing of it
+		p.lineage.ForgetSources()
+		return fmt.Errorf("%w without a damaged reference: %w", regions.ErrLarge, damage)
+	}
 	return err
+}
+
+// reference opens the checkpoint of a source in the tier of the sink.
+func (p *Path) reference(of *model.Difference, s *model.Source) (regions.Reference, error) {
+	l := p.version.Layout
+	opened, err := p.c.Objects(p.x.To).Open(tier.Object{Offset: s.Offset, Bytes: s.Bytes()})
+	if err != nil {
+		return nil, err
+	}
+	r, err := object.Open(of, description.Names(&l.Layout), l.Spans, func(_ int, at int64, room []byte) error {
+		return opened.Read(at, room, func(int64, int64) {})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r.Reference, nil
 }
 
 // decodeDifference brings up the bytes from the objects that have them.

@@ -96,6 +96,9 @@ func (l *lineage) find(numbers []uint32) ([]model.Source, error) {
 	return all, nil
 }
 
+// ForgetSources implements path.Lineage.
+func (l *lineage) ForgetSources() { l.state.Writer.Forget(l.draft.Sources()...) }
+
 // Leave implements path.Lineage.
 func (l *lineage) Leave(x *model.Difference) {
 	defer l.state.Turn.Unlock()
@@ -109,6 +112,7 @@ func (l *lineage) Leave(x *model.Difference) {
 		l.s.Disk.LetGo(l.sources)
 		return
 	}
+	l.state.Writer.Wrote(x)
 	l.s.Disk.Wrote(l.x.ToOff, x)
 	l.state.Places[x.Number] = model.Source{Number: x.Number, Data: x.Data, Meta: x.Meta, Offset: l.x.ToOff}
 }

@@ -45,14 +45,18 @@ const (
 	// The same with containers that have sections: a reader of the contents above does not know these.
 	EncodedSections    Content = 3
 	DifferenceSections Content = 4
+	// A difference with containers that need those of its only source, its reference.
+	Referring Content = 5
 )
 
 // Readable tells whether this version understands a content.
-func (c Content) Readable() bool { return c <= DifferenceSections }
+func (c Content) Readable() bool { return c <= Referring }
 
 // ContentOf is the content of a row with an encoding, or with a difference, or with neither.
 func ContentOf(e *model.Encoding, d *model.Difference) Content {
 	switch {
+	case d != nil && d.Refers:
+		return Referring
 	case d != nil && d.Sections:
 		return DifferenceSections
 	case d != nil:
@@ -69,7 +73,7 @@ func ContentOf(e *model.Encoding, d *model.Difference) Content {
 func (c Content) isEncoded() bool { return c == Encoded || c == EncodedSections }
 
 // isDifference tells whether a row with this content has a difference.
-func (c Content) isDifference() bool { return c == Difference || c == DifferenceSections }
+func (c Content) isDifference() bool { return c == Difference || c == DifferenceSections || c == Referring }
 
 // String is the name of a content in listings.
 func (c Content) String() string {
@@ -111,7 +115,7 @@ type Row struct {
 	Meta    string   // opaque
 	// Encoding says where in the extents the containers lie; nil unless Content is Encoded or EncodedSections.
 	Encoding *model.Encoding
-	// Difference says of which objects the checkpoint consists; nil unless Content is Difference or DifferenceSections. Extents have its own object. The Offsets of its sources are not
+	// Difference says of which objects the checkpoint consists; nil unless Content is Difference, DifferenceSections or Referring. Extents have its own object. The Offsets of its sources are not
 	// in the catalog: Sources say where these lie, one list of extents for each. Rows may share the room of a source with each other, and with the row whose own
 	// object it is.
 	Difference *model.Difference

@@ -44,9 +44,11 @@ func (d *difference) each(f func(s model.Source, extents []byte) error) error {
 	return nil
 }
 
-// decoded returns the difference without the Offsets of its sources.
-func (d *difference) decoded() *model.Difference {
-	decoded := &model.Difference{Lineage: d.lineage, Number: d.number, Data: int64(d.data), Meta: int64(d.meta)}
+// decoded returns the difference of a row with this content, without the Offsets of its sources.
+func (d *difference) decoded(c Content) *model.Difference {
+	decoded := &model.Difference{
+		Lineage: d.lineage, Number: d.number, Data: int64(d.data), Meta: int64(d.meta), Sections: c == DifferenceSections, Refers: c == Referring,
+	}
 	decoded.Sources = slices.Grow(decoded.Sources, int(d.count))
 	_ = d.each(func(s model.Source, _ []byte) error {
 		decoded.Sources = append(decoded.Sources, s)
@@ -75,11 +77,11 @@ func (d *difference) sourceBytes() (bytes int64) {
 }
 
 // check returns an error unless the difference is possible, and each source has extents of exactly its whole blocks.
-func (d *difference) check() error {
+func (d *difference) check(c Content) error {
 	if d.count > model.MostSources {
 		return malformed("a put has %d sources", d.count)
 	}
-	if err := d.decoded().Check(); err != nil {
+	if err := d.decoded(c).Check(); err != nil {
 		return malformed("%v", err)
 	}
 	return d.each(func(s model.Source, extents []byte) error {
@@ -126,11 +128,9 @@ func (s *State) EachDifference(f func(row Row) bool) {
 		p, _ := parsePut(i)
 		l := s.layout(p.layout)
 		r, _ := p.split(l)
-		d := r.difference.decoded()
-		d.Sections = p.content == DifferenceSections
 		return f(Row{
 			History: p.history, Key: p.key.key(), Serial: p.serial, Layout: &l.Layout, Content: p.content,
-			Extents: readExtents(r.extents), Difference: d, Sources: r.difference.places(),
+			Extents: readExtents(r.extents), Difference: r.difference.decoded(p.content), Sources: r.difference.places(),
 		})
 	})
 }

@@ -145,7 +145,7 @@ func TestWriterRefusesDifferences(t *testing.T) {
 		func(r *Row) { r.Content = Raw },
 		func(r *Row) { r.Content = Encoded },
 		func(r *Row) { r.Content = EncodedSections },
-		func(r *Row) { r.Content = DifferenceSections + 1 },
+		func(r *Row) { r.Content = Referring + 1 },
 		func(r *Row) { r.Difference = nil },
 		func(r *Row) { r.Content, r.Difference = Raw, nil },
 		func(r *Row) { r.Encoding = &model.Encoding{Part: model.PartGrain} },

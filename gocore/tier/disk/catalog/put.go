@@ -78,7 +78,7 @@ func (p *put) parseRest(l *layout) (r rest, err error) {
 	need := l.Slot
 	switch {
 	case p.content.isDifference():
-		if err := r.difference.check(); err != nil {
+		if err := r.difference.check(p.content); err != nil {
 			return r, err
 		}
 		need = int64(r.difference.data + r.difference.meta)
@@ -202,8 +202,7 @@ func decode(i item, l *layout) Row {
 	case p.content.isEncoded():
 		row.Encoding = r.encoding(p.content)
 	case p.content.isDifference():
-		row.Difference, row.Sources = r.difference.decoded(), r.difference.places()
-		row.Difference.Sections = p.content == DifferenceSections
+		row.Difference, row.Sources = r.difference.decoded(p.content), r.difference.places()
 	}
 	return row
 }

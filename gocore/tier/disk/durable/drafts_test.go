@@ -21,7 +21,11 @@ type drafts struct {
 	writer      *reduced.Writer
 	known       map[uint32]model.Source // objects that later ones may need
 	compression codec.Compression
+	written     map[uint32][]byte // objects, if some are encoded with others; nil: none is
 }
+
+// referring stands for the method Full with references.
+const referring difference.Method = 100
 
 // compressions are those that checkpoints of tests get by turns, and most of them none.
 var compressions = [6]codec.Compression{codec.NoCompression, codec.Zstd, codec.NoCompression, codec.S2, codec.NoCompression, codec.Huff0}
@@ -36,11 +40,15 @@ func newDrafts(lineage uint64, method difference.Method, record int64) *drafts {
 			}
 		},
 	}
-	w, err := reduced.NewWriter(o)
-	if err != nil {
+	d := &drafts{known: map[uint32]model.Source{}, compression: compressions[lineage%6]}
+	if method == referring {
+		o.Method, o.References, d.compression, d.written = difference.Full, true, codec.NoCompression, map[uint32][]byte{}
+	}
+	var err error
+	if d.writer, err = reduced.NewWriter(o); err != nil {
 		panic(err)
 	}
-	return &drafts{w, map[uint32]model.Source{}, compressions[lineage%6]}
+	return d
 }
 
 // object de-duplicates a checkpoint, and returns its difference with its own object, in whole blocks.
@@ -66,9 +74,23 @@ func (d *drafts) object(l *catalog.Layout, slot []byte) (*model.Difference, []by
 	}
 	room := new(regions.Room)
 	defer room.Free()
-	made, err := draft.Write(sources, choices, 1<<40, sink, regions.Options{Goroutines: 1, Room: room, Compression: d.compression})
+	options := regions.Options{Goroutines: 1, Room: room, Compression: d.compression}
+	if of := draft.Reference(sources); of != nil {
+		r, err := reduced.Open(of, names, l.Spans, func(_ int, at int64, p []byte) error {
+			copy(p, d.written[of.Number][at:])
+			return nil
+		})
+		if err != nil {
+			panic(err)
+		}
+		options.Reference = r.Reference
+	}
+	made, err := draft.Write(sources, choices, 1<<40, sink, options)
 	if err != nil {
 		panic(err)
+	}
+	if d.writer.Wrote(made); d.written != nil {
+		d.written[made.Number] = stored
 	}
 	return made, stored
 }

@@ -427,7 +427,7 @@ func strangeRow(content byte) []byte {
 // A checkpoint of a later content is listed, and others are read. Nothing is written to the store, since nothing tells where that checkpoint lies. That also
 // holds where a commit area alone has it.
 func TestContentsOfLaterVersions(t *testing.T) {
-	for _, content := range []byte{byte(catalog.DifferenceSections) + 1, 6, 255} {
+	for _, content := range []byte{byte(catalog.Referring) + 1, 7, 255} {
 		for _, ahead := range []bool{false, true} {
 			s := died(t, 3)
 			if ahead {

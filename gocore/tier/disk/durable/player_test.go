@@ -321,7 +321,7 @@ func (p *player) open() bool {
 		p.wrong = errors.Join(p.wrong, fmt.Errorf("after a new start %w", err))
 	}
 	p.d, p.sure, p.may, p.uncertain, p.suspect = d, got, nil, nil, map[int64]bool{}
-	p.drafts = newDrafts(p.r.Uint64(), []difference.Method{difference.Runs, difference.Tree}[p.serial%2], 64<<10)
+	p.drafts = newDrafts(p.r.Uint64(), []difference.Method{difference.Runs, difference.Tree, referring}[p.serial%3], 64<<10)
 	p.serial = max(p.serial, d.State().MaxSerial())
 	p.taken = make([]bool, p.blocks)
 	for from, end := range d.Occupied() {

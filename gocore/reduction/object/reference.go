@@ -1,0 +1,79 @@
+package object
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"velocpy/gocore/reduction/codec"
+)
+
+// checkReference verifies that the checkpoint's own object has the reference that is described, and that no source has one: so decoding a container needs one
+// other at the most.
+func (r *Reader) checkReference() error {
+	own := len(r.heads) - 1
+	for i, h := range r.heads {
+		source, _, _ := r.object(i)
+		switch at, ok := r.index(h.reference); {
+		case h.refers && i != own:
+			return &Damage{-1, source, fmt.Errorf("%w: a source has a reference", ErrFormat)}
+		case i == own && h.refers != r.described.Refers:
+			return &Damage{-1, source, fmt.Errorf("%w: whether it has a reference", ErrOther)}
+		case !h.refers:
+		case !ok:
+			return &Damage{-1, source, fmt.Errorf("%w: its reference %d is not among the sources", ErrOther, h.reference)}
+		case !slices.Equal(h.firsts, r.heads[at].firsts):
+			return &Damage{-1, source, fmt.Errorf("%w: its reference %d has regions of other lengths", ErrOther, h.reference)}
+		default:
+			r.reference = at
+		}
+	}
+	return nil
+}
+
+// Reference is a regions.Reference: it decodes a container of the checkpoint's own object, which has no reference.
+func (r *Reader) Reference(container int, plain, room []byte) error {
+	return r.chunks(len(r.heads)-1, container, 0, codec.Chunks(len(plain)), plain, room)
+}
+
+// before returns the reference of a container, with the chunks of a set; nil if it needs none. The other arguments are memory for it, and for its encoded bytes.
+func (r *Reader) before(c *codec.Container, object, container int, needed chunkSet, plain, room []byte) ([]byte, error) {
+	if !c.NeedsReference() {
+		return nil, nil
+	}
+	if r.reference < 0 || object != len(r.heads)-1 {
+		source, _, _ := r.object(object)
+		return nil, &Damage{r.places[object].region(container), source, fmt.Errorf("%w: a container needs a reference", ErrFormat)}
+	}
+	first, behind := bits.TrailingZeros16(uint16(needed)), bits.Len16(uint16(needed))
+	plain = plain[:c.Plain()]
+	return plain, r.chunks(r.reference, container, first, behind, ofChunks(plain, first, behind), room)
+}
+
+// chunks decodes chunks from, ..., to-1 of a container that has no reference.
+func (r *Reader) chunks(object, container, from, to int, plain, room []byte) error {
+	places := r.places[object]
+	source, _, _ := r.object(object)
+	begin, end := places.at[container], places.at[container+1]
+	if end-begin > int64(len(room)) {
+		return &Damage{-1, source, fmt.Errorf("%w: container %d is longer than it can be", ErrFormat, container)}
+	}
+	encoded := room[:end-begin]
+	if err := r.read(source, begin, encoded); err != nil {
+		return err
+	}
+	c, err := codec.Open(encoded, int(places.plain(container)))
+	if err == nil {
+		err = c.DecodeChunks(plain, nil, from, to, 1)
+	}
+	return damaged(err, places.region(container), source)
+}
+
+// damaged makes an error of package codec a Damage, unless it is one.
+func damaged(err error, region, source int) error {
+	if known := new(Damage); errors.As(err, &known) || !codec.IsDamage(err) {
+		return err
+	}
+	return &Damage{region, source, err}
+}
