@@ -32,6 +32,7 @@ type Config struct {
 	Checksum bool     `json:"checksum"` // taken in the capture pass
 	Prefetch bool     `json:"prefetch"`
 	Guess    bool     `json:"guess"`
+	Together bool     `json:"together"` // a device encodes several small checkpoints at once
 	Debug    bool     `json:"debug"`    // finds callers that write into a shared lease
 	Workers  int      `json:"workers"`  // transfers that a pool reads or writes at once, per direction, besides those that restores wait for; 0: 2
 	Copiers  int      `json:"copiers"`  // goroutines that help large copies; 0: with the caller one per processor, at most 8
@@ -71,7 +72,7 @@ type Config struct {
 
 // ParseConfig reads a Config. Fields that the text does not name have their defaults.
 func ParseConfig(text []byte) (Config, error) {
-	c := Config{Checksum: true, Prefetch: true, Guess: true, Direct: true}
+	c := Config{Checksum: true, Prefetch: true, Guess: true, Together: true, Direct: true}
 	if err := json.Unmarshal(text, &c); err != nil {
 		return c, status.Wrap(status.Invalid, err, "the configuration is not understood")
 	}

@@ -69,7 +69,7 @@ func countsDiskBytes(t *testing.T) {
 
 // cached returns a configuration whose disk is in memory.
 func cached(host, disk int64, fs vfs.FS) config.Config {
-	c := config.Config{Path: "/d", Checksum: true, Prefetch: true, Guess: true, Direct: true, FS: fs}
+	c := config.Config{Path: "/d", Checksum: true, Prefetch: true, Guess: true, Together: true, Direct: true, FS: fs}
 	if host > 0 {
 		c.Host = &host
 	}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, TypedDict
 
 from .checks import require_choice, require_whole
@@ -38,6 +38,9 @@ class Tuning:
         Whether checkpoints are brought back before they are restored.
     guess
         Whether the store guesses the order of restores where no plan tells it.
+    together
+        Whether a device encodes small checkpoints whose flushes have queued up together (Maurya et al., HiPC'23,
+        section III), or each alone.
     checksum
         Whether captures take checksums at all. Without them nothing can be verified.
     lookahead
@@ -67,6 +70,7 @@ class Tuning:
     pinning: Pinning = "auto"
     prefetch: bool = True
     guess: bool = True
+    together: bool = True
     checksum: bool = True
     lookahead: int = 1024
     workers: int | None = None
@@ -89,6 +93,7 @@ class Tuning:
             "checksum": bool(self.checksum),
             "prefetch": bool(self.prefetch),
             "guess": bool(self.guess),
+            "together": bool(self.together),
         }
         if self.workers is not None:
             config["workers"] = self.workers
@@ -126,9 +131,8 @@ def tuning_of(tuning: Tuning | None, former: Mapping[str, Any]) -> Tuning:
     """
     if tuning is not None and not isinstance(tuning, Tuning):
         raise InvalidType(f"tuning is a {type(tuning).__name__}; give a velocpy.Tuning, as in Tuning(policy='lru').")
-    known = {field.name for field in fields(Tuning)}
     for name in former:
-        if name not in known:
+        if name not in FormerKeywords.__annotations__:
             raise TypeError(f"open() got an unexpected keyword argument {name!r}")
     if not former:
         return Tuning() if tuning is None else tuning

@@ -22,7 +22,9 @@ const accumulatedPart = 16
 func (s *Workers) accumulate(c *workerPool, first *engine.Transfer) (all []*engine.Transfer, together int) {
 	most := min(accumulatedBytes, s.Engine.Capacity(max(first.To, 0))/accumulatedPart)
 	bytes, n := int64(0), 0
-	joins := func(x, first *engine.Transfer) bool { return x.Rec.Size <= most/2 && canAccumulate(x, first) }
+	joins := func(x, first *engine.Transfer) bool {
+		return s.Set.Together && x.Rec.Size <= most/2 && canAccumulate(x, first)
+	}
 	return s.joined(c, first, joins, func(x *engine.Transfer) bool {
 		bytes, n = bytes+x.Rec.Size, n+1
 		return bytes+x.Rec.Size > most || n == mostAccumulated

@@ -73,7 +73,9 @@ func ContentOf(e *model.Encoding, d *model.Difference) Content {
 func (c Content) isEncoded() bool { return c == Encoded || c == EncodedSections }
 
 // isDifference tells whether a row with this content has a difference.
-func (c Content) isDifference() bool { return c == Difference || c == DifferenceSections || c == Referring }
+func (c Content) isDifference() bool {
+	return c == Difference || c == DifferenceSections || c == Referring
+}
 
 // String is the name of a content in listings.
 func (c Content) String() string {
