@@ -115,3 +115,38 @@ def test_encoded_by_a_device_and_opened_again(tmp_path, compress):
         store.history("h").restore(3, into={name: part}, parts={name: slice(300_000, 301_000)})
         assert same(part, state[name].roll(3)[300_000:301_000])
     assert ondisk.check(tmp_path / "s", read_data=True).damaged == 0
+
+
+@pytest.mark.parametrize("flush", ["lazy", "eager"])
+@pytest.mark.parametrize("device", ["192MiB", "1792MiB"])
+def test_small_checkpoints_are_encoded_together(device, flush):
+    """They come back by themselves, and those that are dropped or do not become smaller leave the others alone."""
+    random, tuning = np.random.default_rng(1), velocpy.Tuning(flush=flush)
+    noise = torch.randint(0, 256, (1 << 20,), dtype=torch.uint8, device="cuda")
+
+    def state(step):
+        count = 20_000 + 977 * step % 150_000
+        if step % 11 == 5:
+            return {"noise": noise[: 4 * count].roll(step)}
+        return {"x": smooth(DTYPES[step % len(DTYPES)], count, step), "y": torch.full((9,), step, device="cuda")}
+
+    with velocpy.open(device=device, host="256MiB", disk=None, tuning=tuning) as store:
+        history = store.history("h", reduce="codec")
+        states = [state(step) for step in range(240)]
+        kept = set(range(240))
+        for step in range(240):
+            history.checkpoint(step, states[step])
+            if step % 17 == 16:
+                gone = int(random.choice(sorted(kept)[:step]))
+                kept -= {gone}
+                history.drop(gone)
+        store.wait("host")
+        assert saved(store)["accumulated"] > 20
+        assert saved(store)["plain"] > 0
+        pushing, capacity = store.history("pushing"), store.stats()["tiers"]["device"]["capacity"]
+        for key in range(capacity // (16 << 20)):  # what lies on the host need not stay on the device
+            pushing.checkpoint(key, x=noise.repeat(16))
+        pushing.clear()
+        for step in sorted(kept, reverse=True):
+            with history.restore(step) as lease:
+                assert all(same(lease[name], tensor) for name, tensor in states[step].items())
