@@ -32,7 +32,7 @@ type Config struct {
 	Checksum bool     `json:"checksum"` // taken in the capture pass
 	Prefetch bool     `json:"prefetch"`
 	Guess    bool     `json:"guess"`
-	Together bool     `json:"together"` // a device encodes several small checkpoints at once
+	Together bool     `json:"together"` // small checkpoints leave a device together
 	Debug    bool     `json:"debug"`    // finds callers that write into a shared lease
 	Workers  int      `json:"workers"`  // transfers that a pool reads or writes at once, per direction, besides those that restores wait for; 0: 2
 	Copiers  int      `json:"copiers"`  // goroutines that help large copies; 0: with the caller one per processor, at most 8

@@ -58,6 +58,33 @@ func TestSmallCheckpointsAreEncodedTogether(t *testing.T) {
 	}
 }
 
+// Small checkpoints that move as they are are copied together, with one event behind all of them.
+func TestSmallCheckpointsAreCopiedTogether(t *testing.T) {
+	const size, count = 200_004, 15
+	events := map[bool]int{}
+	for _, together := range []bool{false, true} {
+		t.Run(fmt.Sprint(together), func(t *testing.T) {
+			b, c := accumulating(t, func(c *config.Config) { c.Together, c.Checksum = together, false })
+			b.check(c.h.Reduce(Reduction{Method: "raw"}))
+			for k := range int64(count) {
+				c.untilCaptured(c.mustPutOn(b, k, random(size, uint64(k))))
+			}
+			before := b.driver.Calls("RecordEvent")
+			b.check(c.wait(0, status.TierHost))
+			events[together] = b.driver.Calls("RecordEvent") - before
+			c.pushOff(b)
+			for k := int64(count) - 1; k >= 0; k-- {
+				c.mustGetOn(b, k, random(size, uint64(k)))
+				c.drop(k)
+			}
+			drained(t, c.s)
+		})
+	}
+	if events[false] < count || events[true] > count/2 {
+		t.Errorf("events behind copies, by whether they are copied together: %v", events)
+	}
+}
+
 func (c *client) accumulated() figures.Reduction {
 	c.t.Helper()
 	st, err := c.s.Stats()
@@ -109,14 +136,17 @@ func TestWhatIsEncodedTogetherEndsAlone(t *testing.T) {
 	drained(t, c.s)
 }
 
-// A call of the driver that fails while checkpoints are encoded together fails all of them, or the one that it was for. What is captured is not lost, and the next
+// A call of the driver that fails while checkpoints move together fails all of them, or the one that it was for. What is captured is not lost, and the next
 // attempt succeeds.
-func TestFaultsWhileEncodingTogether(t *testing.T) {
+func TestFaultsWhileMovingTogether(t *testing.T) {
 	const size, count = 200_004, 12
-	for _, call := range []string{"Launch", "Copy", "RecordEvent", "SynchronizeEvent", "StreamWaitEvent"} {
+	for i, call := range []string{"Launch", "Copy", "RecordEvent", "SynchronizeEvent", "StreamWaitEvent"} {
 		for skip := range 4 {
 			t.Run(fmt.Sprint(call, skip), func(t *testing.T) {
 				b, c := accumulating(t, nil)
+				if (i+skip)%2 == 1 {
+					b.check(c.h.Reduce(Reduction{Method: "raw"}))
+				}
 				for k := range int64(count) {
 					c.untilCaptured(c.mustPutOn(b, k, few(size, uint64(k))))
 				}

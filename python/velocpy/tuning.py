@@ -39,8 +39,8 @@ class Tuning:
     guess
         Whether the store guesses the order of restores where no plan tells it.
     together
-        Whether a device encodes small checkpoints whose flushes have queued up together (Maurya et al., HiPC'23,
-        section III), or each alone.
+        Whether small checkpoints whose flushes have queued up leave a device together, encoded by one launch (Maurya et
+        al., HiPC'23, section III) or copied with one wait, or each alone.
     checksum
         Whether captures take checksums at all. Without them nothing can be verified.
     lookahead

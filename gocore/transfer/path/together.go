@@ -1,19 +1,24 @@
 package path
 
 import (
+	"errors"
 	"time"
 
 	"velocpy/gocore/cache"
 	"velocpy/gocore/checkpoint"
+	"velocpy/gocore/device"
+	"velocpy/gocore/model"
 	"velocpy/gocore/policy/encoding"
 	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/tier/devicememory"
+	"velocpy/gocore/transfer/pending"
 )
 
-// MoveTogether carries out flushes with an encoding stage from one device, by one lane. What is to be encoded of them is encoded together, and then takes equal
-// parts of the time.
+// MoveTogether carries out flushes from one device, by one lane. What is to be encoded of them is encoded together, and what moves as it is is copied together.
+// Each of these takes an equal part of the time.
 func MoveTogether(c *cache.Cache, all []*engine.Transfer, o func(x *engine.Transfer) Options) []*Result {
 	results := make([]*Result, len(all))
-	var together, others []*Path
+	var encoded, copied, others []*Path
 	for i, x := range all {
 		p := &Path{c: c, x: x, version: x.Rec.Version, o: o(x)}
 		results[i] = &p.result
@@ -22,15 +27,19 @@ func MoveTogether(c *cache.Cache, all []*engine.Transfer, o func(x *engine.Trans
 		}
 		if err := p.begin(); err != nil {
 			p.close(err)
-		} else if p.lineage == nil && p.plan.Way == encoding.Encoded && isDevice(p.source) {
-			together = append(together, p)
-		} else {
+			continue
+		}
+		switch leaves := p.leavesDevice(); {
+		case leaves && p.plan.Way == encoding.Encoded:
+			encoded = append(encoded, p)
+		case leaves:
+			copied = append(copied, p)
+		default:
 			others = append(others, p)
 		}
 	}
-	if len(together) > 0 {
-		moveEncoded(together)
-	}
+	moveBy(encodeOnDevice, encoded)
+	moveBy(copyFromDevice, copied)
 	for _, p := range others {
 		p.began = time.Now()
 		err := p.runDifference()
@@ -39,12 +48,74 @@ func MoveTogether(c *cache.Cache, all []*engine.Transfer, o func(x *engine.Trans
 	return results
 }
 
-// moveEncoded encodes checkpoints together. One that does not become smaller moves alone afterwards.
-func moveEncoded(all []*Path) {
-	failed := encodeOnDevice(all)
+// leavesDevice tells whether the bytes go from a slot of a device to memory that the host can address, without a lineage.
+func (p *Path) leavesDevice() bool {
+	s, ok := p.source.(*deviceSlot)
+	return ok && s.lane != nil && p.sink.Bytes() != nil && p.lineage == nil
+}
+
+// moveBy moves checkpoints together. One that does not become smaller moves alone afterwards.
+func moveBy(way func([]*Path) []error, all []*Path) {
+	if len(all) == 0 {
+		return
+	}
+	failed := way(all)
 	took := time.Since(all[0].began) / time.Duration(len(all))
 	for i, p := range all {
 		err := p.conclude(failed[i])
 		p.close(p.staged(err, took))
 	}
+}
+
+// copyFromDevice copies slots of one device to the host, by one worker's lane and with one wait for all. It returns an error for each.
+func copyFromDevice(paths []*Path) []error {
+	first, _ := paths[0].source.(*deviceSlot)
+	failed, captures := make([]error, len(paths)), make([]*pending.Completion, len(paths))
+	for i, p := range paths {
+		p.awaitPinned(p.spans[0].Bytes) // first: from pending.Begin on, restores may have to wait for this goroutine
+		captures[i] = pending.Begin(p.c, first.a, p.version)
+		if failed[i] = captures[i].AwaitCopy(); failed[i] == nil && p.version.Gone.Load() {
+			failed[i] = engine.ErrStopped
+		}
+	}
+	for i, p := range paths {
+		p.x.Begun(p.c.Now())
+		p.began = time.Now()
+		if failed[i] == nil {
+			failed[i] = captures[i].QueueChecksums(first.lane)
+		}
+	}
+	last, err := queueCopies(first, paths, failed)
+	for i, c := range captures {
+		failed[i] = errors.Join(failed[i], c.AwaitChecksums())
+	}
+	err = first.a.Finish(last, err)
+	for i := range failed {
+		if failed[i] == nil {
+			failed[i] = err
+		}
+	}
+	return failed
+}
+
+// queueCopies queues the copies of the slots that have no error.
+func queueCopies(first *deviceSlot, paths []*Path, failed []error) (device.Event, error) {
+	var reads []model.Span
+	var to [][]byte
+	for i, p := range paths {
+		if s, ok := p.source.(*deviceSlot); ok && failed[i] == nil && p.spans[0].Bytes > 0 {
+			reads, to = append(reads, model.Span{Offset: s.at, Bytes: p.spans[0].Bytes}), append(to, p.sink.Bytes())
+		}
+	}
+	if len(reads) == 0 {
+		return nil, nil
+	}
+	return first.a.QueueReads(first.lane, devicememory.Flushes, reads, func() error {
+		for i, r := range reads {
+			if err := first.lane.Copy(device.AddressOf(to[i]), first.a.Address(r.Offset), r.Bytes); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }

@@ -6,19 +6,20 @@ import (
 	"velocpy/gocore/transfer/pending"
 )
 
-// A device needs a launch and a wait for what it encodes, however little that is. So the worker of its link encodes together what is small and queued for
-// flushing (Maurya et al., HiPC'23, section III). Checkpoints accumulate while the flushes before them are under way; the worker waits for none.
+// A device needs a launch and a wait for what it encodes, however little that is, and a wait for what it copies. So the worker of its link moves together what is
+// small and queued for flushing (Maurya et al., HiPC'23, section III). Checkpoints accumulate while the flushes before them are under way; the worker waits for
+// none.
 
-// accumulatedBytes is the most plain bytes that are encoded together: those of one group in staging memory. More would keep the link waiting for the kernels.
+// accumulatedBytes is the most plain bytes that move together: those of one group in staging memory. More would keep the link waiting for the kernels.
 const accumulatedBytes = 8 << 20
 
-// mostAccumulated is how many checkpoints are encoded together. Each keeps a restore of it waiting for all.
+// mostAccumulated is how many checkpoints move together. Each keeps a restore of it waiting for all.
 const mostAccumulated = 64
 
 // accumulatedPart is the part (as a divisor) of the tier below that they may take there. What is on its way has its room and cannot be evicted.
 const accumulatedPart = 16
 
-// accumulate continues the flush of a small checkpoint from a device with others that can be encoded together with it. The lock is held.
+// accumulate continues the flush of a small checkpoint from a device with others that can move together with it. The lock is held.
 func (s *Workers) accumulate(c *workerPool, first *engine.Transfer) (all []*engine.Transfer, together int) {
 	most := min(accumulatedBytes, s.Engine.Capacity(max(first.To, 0))/accumulatedPart)
 	bytes, n := int64(0), 0
@@ -31,10 +32,10 @@ func (s *Workers) accumulate(c *workerPool, first *engine.Transfer) (all []*engi
 	})
 }
 
-// canAccumulate tells whether a device can encode x together with first. A capture that is still under way would keep the others waiting.
+// canAccumulate tells whether x can leave its device together with first. A capture that is still under way would keep the others waiting.
 func canAccumulate(x, first *engine.Transfer) bool {
-	return x.Kind == engine.Flush && x.Stage == engine.Encoding && x.Side == engine.UpperSide && x.From == first.From && x.To == first.To &&
-		first.Kind == engine.Flush && first.Stage == engine.Encoding && pending.IsCopied(x.Rec.Version)
+	return x.Kind == engine.Flush && first.Kind == engine.Flush && x.From == first.From && x.To == first.To && x.Side == engine.UpperSide &&
+		pending.IsCopied(x.Rec.Version)
 }
 
 // moveTogether carries out the flushes of several checkpoints from a device.
