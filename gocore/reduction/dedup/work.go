@@ -31,7 +31,8 @@ type work struct {
 // part is a region of the checkpoint.
 type part struct {
 	name     string
-	bytes    []byte
+	bytes    []byte // nil while a lineage is resumed
+	size     int
 	chunk    int
 	leaves   int
 	position uint64 // of the first chunk
@@ -67,8 +68,8 @@ func newWork(l *Lineage, checkpoint uint32, regions []Region) *work {
 	position := uint64(0)
 	for i, r := range regions {
 		p := &w.parts[i]
-		*p = part{name: r.Name, bytes: r.Bytes, chunk: l.options.Chunk, position: position, old: l.regions[r.Name], located: l.located.Find(r.Name)}
-		p.leaves = tree.Chunks(uint64(len(r.Bytes)), p.chunk)
+		*p = part{name: r.Name, bytes: r.Bytes, size: len(r.Bytes), chunk: l.options.Chunk, position: position, old: l.regions[r.Name], located: l.located.Find(r.Name)}
+		p.leaves = tree.Chunks(uint64(p.size), p.chunk)
 		position += uint64(p.leaves)
 	}
 	return w
