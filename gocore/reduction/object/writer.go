@@ -33,17 +33,6 @@ func NewWriter(o Options) (*Writer, error) {
 	return &Writer{options: o, lineage: l, next: o.First, stored: map[uint32]int64{}}, nil
 }
 
-// Resume makes a checkpoint that was written before the last one of a new Writer of the same lineage: for a store that was opened again. m is its map (Reader.Map),
-// and the regions have its bytes. The next checkpoint gets the next number, and may refer to the objects that m names. The digests of earlier checkpoints are not
-// known: bytes that were not at the same place in the last one are stored anew. It takes as long as a Draft.
-func (w *Writer) Resume(m *difference.Map, regions []dedup.Region) error {
-	if err := w.lineage.Resume(m, regions); err != nil {
-		return err
-	}
-	w.next, w.broken = m.Checkpoint+1, true // the next one needs no metadata of others
-	return nil
-}
-
 // Memory bounds what is kept for the next checkpoint of regions of these sizes: trees, and the record of digests. A Draft needs twice the memory of the trees.
 func (w *Writer) Memory(sizes []uint64) int64 { return w.options.dedup().Memory(sizes) }
 
