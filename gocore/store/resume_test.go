@@ -2,10 +2,14 @@ package store
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
+	"pgregory.net/rapid"
 
 	"velocpy/gocore/base/logring"
 	"velocpy/gocore/base/status"
@@ -273,4 +277,205 @@ func TestLineagesGoOnInLittleMemory(t *testing.T) {
 	}
 }
 
-var _ = model.NumberKey
+// Damage of the last checkpoint, or a disk that cannot be read, costs the duplicates of the next one alone, and is logged once.
+func TestLineagesDoNotGoOnFromDamage(t *testing.T) {
+	const size = 1 << 20
+	for name, offset := range map[string]int64{"own bytes": size - 5, "bytes of the first one": 5, "unreadable": -1} {
+		t.Run(name, func(t *testing.T) {
+			unreadable := &vfs.Rule{Ops: vfs.OpRead, Err: unix.EIO}
+			unreadable.Disable()
+			cfg := stored(8<<20, 64<<20, vfs.NewFaulty(vfs.NewMem(256<<20), unreadable))
+			s := open(t, cfg)
+			c := reducing(t, s, "tree")
+			states := tuned(size, 6)
+			for k, p := range states[:3] {
+				c.mustPutFloats(int64(k), p, status.TierDisk)
+			}
+			if offset >= 0 {
+				if err := c.h.Corrupt(model.NumberKey(2), status.TierDisk, offset); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s, c = restarts(t, s, cfg, "tree")
+			logring.Drain(1000)
+			if offset < 0 {
+				unreadable.Enable()
+			}
+			for k := 3; k < 6; k++ {
+				if grown := c.grew(int64(k), states[k]); (grown > size/2) != (k == 3) {
+					t.Errorf("checkpoint %d takes %d bytes", k, grown)
+				}
+			}
+			unreadable.Disable()
+			if n := refuses(); n != 1 {
+				t.Errorf("%d warnings", n)
+			}
+			s, c = restarts(t, s, cfg, "tree")
+			for k := 3; k < 6; k++ {
+				c.mustGet(int64(k), states[k], operation.RestoreArgs{})
+			}
+			drained(t, s)
+		})
+	}
+}
+
+// The last checkpoint is read behind the caller's back: a capture does not wait for it. What is dropped meanwhile is not referred to, and a store that is closed
+// meanwhile ends.
+func TestWhileLineagesGoOn(t *testing.T) {
+	const size = 1 << 20
+	for name, meanwhile := range map[string]struct {
+		do    func(c *client)
+		refer int64 // checkpoints that refer to others
+		kept  []int64
+	}{
+		"nothing":      {func(*client) {}, 1, []int64{0, 1, 2, 3}},
+		"last dropped": {func(c *client) { c.drop(2) }, 1, []int64{0, 1, 3}},
+		"all dropped":  {func(c *client) { c.drop(0); c.drop(1); c.drop(2) }, 0, []int64{3}},
+		"cleared":      {func(c *client) { _ = c.h.Clear(); c.mustPutFloats(3, tuned(size, 4)[3], status.TierNone) }, 0, []int64{3}},
+		"other method": {func(c *client) { _ = c.h.Reduce(Reduction{Method: "raw"}) }, 1, []int64{0, 1, 2, 3}},
+		"closed":       {nil, 0, []int64{0, 1, 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			read := gate(vfs.OpRead)
+			cfg := stored(8<<20, 64<<20, vfs.NewFaulty(vfs.NewMem(256<<20), read))
+			s := open(t, cfg)
+			c := reducing(t, s, "runs")
+			states := tuned(size, 4)
+			for k, p := range states[:3] {
+				c.mustPutFloats(int64(k), p, status.TierDisk)
+			}
+			s, c = restarts(t, s, cfg, "runs")
+			logring.Drain(1000)
+			read.Enable()
+			c.mustPutFloats(3, states[3], status.TierNone)
+			fd := eventfd(t)
+			wait, code, err := s.Wait(c.h, 0, status.TierDisk, fd)
+			if err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "the last checkpoint is read", func() bool { return read.Blocked() == 1 })
+			if meanwhile.do != nil {
+				meanwhile.do(c)
+				eventually(t, "the drops have landed", func() bool {
+					s.Lock()
+					defer s.Unlock()
+					return s.Disk.Figures().Pending.Tombstones == 0
+				})
+				read.Release()
+				if err := errors.Join(drive(t, wait, code, fd, &operation.Outcome{}), c.wait(0, status.TierDisk)); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				op := s.Close(c.fd)
+				read.Release()
+				if err := driveClose(t, op, c.fd); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if n := refuses(); n > 0 {
+				t.Errorf("%d warnings", n)
+			}
+			if meanwhile.do != nil {
+				st, err := s.Stats()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if n := st.Histories["h"].Reduction.Differences; n != meanwhile.refer {
+					t.Errorf("%d checkpoints refer to others", n)
+				}
+				if used := c.onDisk(); used > size*3/2 {
+					t.Errorf("%d bytes are used", used)
+				}
+				shut(t, s)
+			}
+			s = open(t, cfg)
+			c = newClient(t, s, "h")
+			for _, k := range meanwhile.kept {
+				c.mustGet(k, states[k], operation.RestoreArgs{})
+			}
+			if n, err := c.h.Len(); err != nil || int(n) < len(meanwhile.kept) || meanwhile.do != nil && int(n) != len(meanwhile.kept) {
+				t.Errorf("%d checkpoints, %v", n, err)
+			}
+			drained(t, s)
+		})
+	}
+}
+
+// Whatever is written, replaced, dropped and restored, in stores that are closed or killed and opened again with the same or other options, bytes come back.
+func TestRandomOpenings(t *testing.T) {
+	const most, keys = 400_000, 6
+	methods := []string{"tree", "tree", "tree", "runs", "list", "basic", "tree+zstd", "auto", "raw"}
+	r := Reduction{}
+	rapid.Check(t, func(rt *rapid.T) {
+		fs := vfs.NewMem(256 << 20)
+		cfg := stored(4<<20, 32<<20, fs)
+		cfg.LazyRows = rapid.Bool().Draw(rt, "lazy")
+		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
+		p, fresh := make([]byte, most), rand.NewChaCha8([32]byte{5})
+		_, _ = fresh.Read(p)
+		have := map[int64][]byte{}
+		var s *Store
+		var c *client
+		opens := func() {
+			var err error
+			if s, err = Open(cfg); err != nil {
+				t.Fatal(err)
+			}
+			c = newClient(t, s, "h")
+			r = reduction(rapid.SampledFrom(methods).Draw(rt, "method"))
+			if r.Method == "tree" && rapid.Bool().Draw(rt, "small") {
+				r.Chunk = 128
+			}
+			if err := c.h.Reduce(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		opens()
+		defer func() { shut(t, s) }()
+		for range rapid.IntRange(5, 25).Draw(rt, "steps") {
+			k := random.Int64N(keys)
+			switch what := rapid.SampledFrom([]string{"put", "put", "put", "drop", "get", "consume", "open", "kill"}).Draw(rt, "step"); {
+			case what == "put":
+				for range random.IntN(4) {
+					n := min(1+random.IntN(20_000), most)
+					_, _ = fresh.Read(p[random.IntN(most-n+1):][:n])
+				}
+				have[k] = bytes.Clone(p[:most-random.IntN(3)*random.IntN(most/2)])
+				c.mustPutFloats(k, have[k], status.TierDisk)
+			case what == "open":
+				shut(t, s)
+				opens()
+			case what == "kill":
+				after := fs.Crash(random, random.Float64())
+				shut(t, s)
+				fs = after
+				cfg.FS = fs
+				opens()
+				found, err := c.h.Keys() // those that were dropped may be there
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, key := range found {
+					if have[key.Number] == nil {
+						c.drop(key.Number)
+					}
+				}
+			case have[k] == nil:
+			case what == "drop":
+				c.drop(k)
+				delete(have, k)
+			case what == "get":
+				c.mustGet(k, have[k], operation.RestoreArgs{})
+			case what == "consume":
+				c.mustGet(k, have[k], operation.RestoreArgs{Last: true})
+				delete(have, k)
+			}
+		}
+		shut(t, s)
+		opens()
+		for k, want := range have {
+			c.mustGet(k, want, operation.RestoreArgs{Last: true})
+		}
+		drained(t, s)
+	})
+}
