@@ -7,11 +7,11 @@ type Reading struct {
 	Tier int
 }
 
-// BeginReading begins to read the copy of r in a tier, if there is one: complete, raw, in one piece, not lent to be written to, and in no one's way. EndReading
-// follows.
+// BeginReading begins to read the copy of r in a tier, if there is one: complete, raw, in one object, not lent for the last time, not being loaded, and in a
+// tier where no claim waits for room. EndReading follows.
 func (e *Engine) BeginReading(now int64, r *Record, t int) (x Reading, ok bool) {
 	o := &r.own
-	if r.gone || r.hidden || len(r.Objects()) != 1 || r.Objects()[0] != o || !e.complete(o, t) || o.Form(t) != Raw || e.awaitsRoom(t) {
+	if r.gone || r.hidden || len(r.Objects()) != 1 || r.Objects()[0] != o || !e.complete(o, t) || o.Form(t) != Raw || o.loadRuns != 0 || e.awaitsRoom(t) {
 		return x, false
 	}
 	e.row(o, t).Transfers++
@@ -31,8 +31,10 @@ func (e *Engine) EndReading(now int64, x Reading) {
 	e.makeProgress(now)
 }
 
-// IsInTheWay tells whether a reading should end soon: the checkpoint is gone, or a claim waits for room in the tier.
-func (e *Engine) IsInTheWay(x Reading) bool { return x.Obj.gone || e.awaitsRoom(x.Tier) }
+// IsInTheWay tells whether a reading should end soon: the checkpoint is gone, or lent to a caller that may write to the copy, or a claim waits for room in the tier.
+func (e *Engine) IsInTheWay(x Reading) bool {
+	return x.Obj.gone || x.Obj.home.hidden || e.awaitsRoom(x.Tier)
+}
 
 // awaitsRoom tells whether a claim, or a flush from above, waits for room in a tier.
 func (e *Engine) awaitsRoom(t int) bool {

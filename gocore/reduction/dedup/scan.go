@@ -1,6 +1,8 @@
 package dedup
 
 import (
+	"bytes"
+
 	"velocpy/gocore/reduction/difference"
 	"velocpy/gocore/reduction/digest"
 	"velocpy/gocore/reduction/tree"
@@ -18,10 +20,13 @@ const (
 type segment struct {
 	part    *part
 	bytes   []byte // from at up to end
+	before  []byte // those of the checkpoint before, from at on, while they are at hand
 	at, end int
 	sums    []uint64
 	blocks  []digest.Digest
 	changes []tree.Change
+	// collided are leaves whose digest is that of other bytes in the checkpoint before.
+	collided []int
 }
 
 // scan reads each region once: it makes the checksum, finds the leaves whose digest is new, and makes the tree.
@@ -59,7 +64,7 @@ func (w *work) hash(segments []segment) {
 	if each == nil {
 		each = oneByOne
 	}
-	each(len(segments), func(i int) { segments[i].scan(w.lineage.function, o) })
+	each(len(segments), func(i int) { segments[i].scanBeside(w.before, w.lineage.function, o) })
 }
 
 func oneByOne(n int, work func(i int)) {
@@ -80,6 +85,12 @@ func (p *part) gather(segments []segment, f *digest.Function, method difference.
 	for i := range segments {
 		s := &segments[i]
 		all, p.blocks, p.changes = append(all, s.sums...), append(p.blocks, s.blocks...), append(p.changes, s.changes...)
+		for _, leaf := range s.collided {
+			if p.collided == nil {
+				p.collided = map[int]bool{}
+			}
+			p.collided[leaf] = true
+		}
 		s.changes = nil
 	}
 	p.checksum = f.Combine(all)
@@ -95,6 +106,25 @@ func (p *part) gather(segments []segment, f *digest.Function, method difference.
 		inner = nil
 	}
 	p.tree = old.Next(uint64(p.size), p.leaves, p.changes, inner)
+}
+
+// scanBeside is scan beside the bytes of the checkpoint before, as far as these are at hand.
+func (s *segment) scanBeside(before Before, f *digest.Function, o *Options) {
+	old, _ := s.part.before()
+	if n := min(s.end, s.part.old.size()) - s.at; before != nil && len(old) > 0 && n > 0 {
+		before(s.part.name, s.at, n, func(then []byte) {
+			s.before = then
+			s.scan(f, o)
+			s.before = nil
+		})
+		return
+	}
+	s.scan(f, o)
+}
+
+// differs tells whether bytes of the region, from an offset up to another, are known not to be those of the checkpoint before.
+func (s *segment) differs(from, to int) bool {
+	return to-s.at <= len(s.before) && !bytes.Equal(s.between(from, to), s.before[from-s.at:to-s.at])
 }
 
 // scan reads the segment in blocks of the checksum, which stay in the core's cache between the two hashes.
@@ -136,7 +166,7 @@ func (s *segment) scanBlocks(f *digest.Function, old, oldBlocks []digest.Digest,
 		d := f.Block(s.between(at, stop))
 		s.blocks = append(s.blocks, d)
 		i := at / blockBytes
-		if i >= len(oldBlocks) || oldBlocks[i] != d || (stop-1)/s.part.chunk >= len(old) {
+		if i >= len(oldBlocks) || oldBlocks[i] != d || (stop-1)/s.part.chunk >= len(old) || s.differs(at, stop) {
 			s.scanLeaves(f, old, at, stop)
 		}
 	}
@@ -147,16 +177,22 @@ func (s *segment) scanLeaves(f *digest.Function, old []digest.Digest, at, end in
 	chunk := s.part.chunk
 	i := at / chunk
 	for ; at+chunk <= end; at += chunk {
-		d := f.Chunk(s.between(at, at+chunk))
-		if i >= len(old) || old[i] != d {
-			s.changes = append(s.changes, tree.Change{Leaf: i, Digest: d})
-		}
+		s.compare(old, i, at, at+chunk, f.Chunk(s.between(at, at+chunk)))
 		i++
 	}
 	if at < end {
-		d := f.Tail(s.between(at, end))
-		if i >= len(old) || old[i] != d {
-			s.changes = append(s.changes, tree.Change{Leaf: i, Digest: d})
-		}
+		s.compare(old, i, at, end, f.Tail(s.between(at, end)))
 	}
+}
+
+// compare finds out whether leaf i, which has these bytes and this digest, is that of the checkpoint before.
+func (s *segment) compare(old []digest.Digest, i, from, to int, d digest.Digest) {
+	switch {
+	case i >= len(old) || old[i] != d:
+	case s.differs(from, to):
+		s.collided = append(s.collided, i)
+	default:
+		return
+	}
+	s.changes = append(s.changes, tree.Change{Leaf: i, Digest: d})
 }

@@ -16,6 +16,7 @@ type work struct {
 	parts      []part
 	base       *difference.Map // of the checkpoint before; nil if this one refers to none
 	record     *record.Record
+	before     Before
 	oldest     uint32 // the first checkpoint whose places in the record may be used (Options.MaxAge)
 
 	data    []byte         // first occurrences, unless Options.Apart leaves them out
@@ -42,7 +43,8 @@ type part struct {
 	checksum uint64
 	blocks   []digest.Digest
 	tree     *tree.Tree
-	changes  []tree.Change // leaves whose digest is new
+	changes  []tree.Change // leaves whose digest is new, and those of collided
+	collided map[int]bool  // leaves whose digest is that of other bytes in the checkpoint before; nil: there are none
 	stored   []int         // leaves that are no fixed duplicates, ascending
 	firsts   []first
 	shifts   []shift

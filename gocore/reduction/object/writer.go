@@ -81,9 +81,12 @@ type stretch struct {
 
 // Draft de-duplicates a checkpoint and gives it the next number. It is the lineage's last checkpoint from now on. The regions must not change before Write has
 // returned, or the draft is dropped. After an error the last checkpoint is the one before.
-func (w *Writer) Draft(regions []dedup.Region) (*Draft, error) {
+func (w *Writer) Draft(regions []dedup.Region) (*Draft, error) { return w.DraftAfter(nil, regions) }
+
+// DraftAfter is Draft where bytes of the lineage's last checkpoint may be at hand: fixed duplicates are compared with these, as far as they are. nil: they are not.
+func (w *Writer) DraftAfter(before dedup.Before, regions []dedup.Region) (*Draft, error) {
 	w.thin()
-	found, m, err := w.lineage.Dedup(w.next, regions)
+	found, m, err := w.lineage.DedupAfter(before, w.next, regions)
 	if err != nil {
 		return nil, err
 	}

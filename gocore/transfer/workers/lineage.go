@@ -42,7 +42,7 @@ func (l *lineage) Draft(regions []dedup.Region) (*object.Draft, []model.Source, 
 	w.Forget(gone...)
 	w.Compact(alone)
 	for {
-		draft, err := w.Draft(regions)
+		draft, err := l.draftBeside(regions)
 		if err != nil {
 			return nil, nil, err
 		}
