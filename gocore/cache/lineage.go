@@ -20,7 +20,7 @@ type Lineage struct {
 	Writer *object.Writer
 	Places map[uint32]model.Source // the objects on the disk that the next checkpoint may refer to, by the number of their checkpoint
 	Begun  bool                    // Writer goes on with an earlier lineage, or it was found that it cannot
-	Last   uint64                  // the engine's number of Writer's last checkpoint; 0: there is none, or it is from an earlier opening
+	Last   uint64                  // the engine's number of Writer's last checkpoint; 0: there is none, or it was stored before the store was opened and has no record
 
 	Options  object.Options // of Writer
 	Sections bool           // the containers of its objects are of the version that has sections

@@ -58,6 +58,37 @@ func TestDuplicatesAreComparedWithTheHostsCopy(t *testing.T) {
 	}
 }
 
+// That is so for the first checkpoint after an opening, too, if the host tier has loaded the last one.
+func TestTheFirstOneIsComparedWithTheHostsCopy(t *testing.T) {
+	const size, chunk = 1<<20 + 300, 1024
+	for _, lazy := range []bool{false, true} {
+		for _, loaded := range []bool{false, true} {
+			cfg := stored(16<<20, 64<<20, vfs.NewMem(256<<20))
+			cfg.LazyRows = lazy
+			s := open(t, cfg)
+			c := reducing(t, s, "tree")
+			p := random(size, 1)
+			c.mustPutFloats(0, p, status.TierDisk)
+			s, c = restarts(t, s, cfg, "tree")
+			want := int64(0)
+			if loaded {
+				c.mustGet(0, p, operation.RestoreArgs{})
+				if err := c.h.Corrupt(model.NumberKey(0), status.TierHost, 5*chunk+3); err != nil {
+					t.Fatal(err)
+				}
+				want = chunk
+			}
+			c.mustPutFloats(1, p, status.TierDisk)
+			if n := c.firstBytes(); n != want {
+				t.Errorf("lazy %v, loaded %v: %d bytes are stored anew", lazy, loaded, n)
+			}
+			c.mustGet(1, p, operation.RestoreArgs{})
+			drained(t, s)
+			shut(t, s)
+		}
+	}
+}
+
 // The copy with which a checkpoint is compared may be dropped, lent for the last time or replaced, and its room wanted, at any time.
 func TestTheComparedCopyIsGivenUp(t *testing.T) {
 	const size = 700_000

@@ -72,6 +72,8 @@ func (p past) take(history uint32, wanted func(lineage uint64, sections bool) bo
 
 // Past is a checkpoint that was stored before the store was opened. Its object and its sources stay on the disk until LetGo(Held).
 type Past struct {
+	Key        model.Key
+	Serial     uint64
 	Layout     *model.Layout
 	Difference *model.Difference
 	Held       []model.Source // the sources, and then the checkpoint's own object
@@ -113,7 +115,7 @@ func (v *versions) holdPast(history string, id uint32, l *pastLineage, r pastRow
 	if x == nil || err != nil || failed != nil {
 		return nil // cannot happen: opening the store would have failed
 	}
-	p := &Past{Layout: &row.Layout.Layout, Difference: x, Next: l.next}
+	p := &Past{Key: r.key, Serial: r.serial, Layout: &row.Layout.Layout, Difference: x, Next: l.next}
 	p.Held = append(slices.Clone(x.Sources), model.Source{Number: x.Number, Data: x.Data, Meta: x.Meta, Offset: off})
 	if gone := v.tier.Hold(x.Lineage, p.Held); len(gone) > 0 {
 		return nil

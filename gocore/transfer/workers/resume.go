@@ -48,6 +48,7 @@ func (l *lineage) resume() {
 	defer l.s.Leave()
 	if err == nil {
 		l.state.Continue(past.Difference.Lineage, w, places(past, w.Known()))
+		l.state.Last = l.numberOf(past)
 	} else {
 		l.tell(err)
 	}
@@ -94,6 +95,18 @@ func (l *lineage) continued(past *disk.Past) (*object.Writer, error) {
 	defer func() { _ = slot.Unmap() }() // no other goroutine uses it
 	through := object.Window{Slot: slot.Bytes(0, slot.Size()), Bytes: window, Free: slot.Discard}
 	return w, w.Resume(r, through, regions.Options{Goroutines: min(resumeDecoders, runtime.GOMAXPROCS(0)), Room: l.room})
+}
+
+// numberOf returns the engine's number of a past checkpoint; 0: it has none. The lock is held.
+func (l *lineage) numberOf(past *disk.Past) uint64 {
+	h := l.x.Rec.Hist
+	if !h.Has(past.Key) { // Get would make a record of a row
+		return 0
+	}
+	if r := h.Get(past.Key); r != nil && r.Version.Serial == past.Serial {
+		return r.ID
+	}
+	return 0
 }
 
 func sizesOf(spans []model.Span) []uint64 {
