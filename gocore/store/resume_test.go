@@ -403,7 +403,7 @@ func TestWhileLineagesGoOn(t *testing.T) {
 
 // Whatever is written, replaced, dropped and restored, in stores that are closed or killed and opened again with the same or other options, bytes come back.
 func TestRandomOpenings(t *testing.T) {
-	const most, keys = 400_000, 6
+	const most, keys = 250_000, 6
 	methods := []string{"tree", "tree", "tree", "runs", "list", "basic", "tree+zstd", "auto", "raw"}
 	r := Reduction{}
 	rapid.Check(t, func(rt *rapid.T) {

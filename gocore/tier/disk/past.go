@@ -45,7 +45,7 @@ func (p past) add(row *catalog.Row) {
 		l = &pastLineage{id: d.Lineage, sections: d.Sections}
 		all[d.Lineage] = l
 	}
-	l.next, l.serial = max(l.next, d.Number+1), max(l.serial, row.Serial)
+	l.next, l.serial = max(l.next, d.Number, d.Number+1), max(l.serial, row.Serial) // of the highest number of all there is no next one
 	at, _ := slices.BinarySearchFunc(l.last, d.Number, func(r pastRow, number uint32) int { return cmp.Compare(number, r.number) })
 	if at == mostPast {
 		return
