@@ -13,14 +13,36 @@ import (
 // Lineage is the state of a history that is de-duplicated on its way to the disk. Its checkpoints go there one after the other, since each refers to those
 // before.
 type Lineage struct {
-	ID uint64
-	// Turn is held by the goroutine that writes a checkpoint. It is locked before the cache's lock, and guards Writer and Places.
+	// Turn is held by the goroutine that writes a checkpoint. It is locked before the cache's lock, and guards what follows. Continue changes ID and Writer with
+	// both locks held.
 	Turn   sync.Mutex
+	ID     uint64
 	Writer *object.Writer
 	Places map[uint32]model.Source // the objects on the disk that the next checkpoint may refer to, by the number of their checkpoint
-	Most   int64                   // bytes of memory that Writer may keep
-	last   int64                   // bytes of the latest object; 0: there was none. The cache's lock guards it
-	warned bool                    // that a checkpoint needs more memory than Most. The cache's lock guards it
+	Begun  bool                    // Writer goes on with an earlier lineage, or it was found that it cannot
+	Last   uint64                  // the engine's number of Writer's last checkpoint; 0: there is none, or it was stored before the store was opened and has no record
+
+	Options  object.Options // of Writer
+	Sections bool           // the containers of its objects are of the version that has sections
+	Most     int64          // bytes of memory that Writer may keep
+
+	last   int64 // bytes of the latest object; 0: there was none. The cache's lock guards it
+	warned bool  // that a checkpoint needs more memory than Most. The cache's lock guards it
+}
+
+// NewLineage returns a lineage without a checkpoint, given a random number. Most and Sections are the caller's to set.
+func NewLineage(o object.Options, random uint64) (*Lineage, error) {
+	o.Lineage = o.Number(random)
+	w, err := object.NewWriter(o)
+	if err != nil {
+		return nil, err
+	}
+	return &Lineage{ID: o.Lineage, Writer: w, Places: map[uint32]model.Source{}, Options: o}, nil
+}
+
+// Continue makes the lineage one that has checkpoints on the disk. Turn and the cache's lock are held.
+func (l *Lineage) Continue(id uint64, w *object.Writer, places map[uint32]model.Source) {
+	l.ID, l.Writer, l.Places = id, w, places
 }
 
 // Fits tells whether a checkpoint with these regions needs no more memory for its tree than there is, and warns of the first that does. The cache's lock is held.

@@ -7,7 +7,6 @@ import (
 	"velocpy/gocore/base/strictjson"
 	"velocpy/gocore/cache"
 	"velocpy/gocore/figures"
-	"velocpy/gocore/model"
 	"velocpy/gocore/policy/encoding"
 	"velocpy/gocore/reduction/codec"
 	"velocpy/gocore/reduction/difference"
@@ -138,20 +137,19 @@ func (s *Store) lineageOf(r *Reduction) (*cache.Lineage, error) {
 	if m.removes == 0 {
 		return nil, nil
 	}
-	id := rand.Uint64()
-	o := object.Options{Method: m.removes, Chunk: r.Chunk, Kind: digests[r.Digest], Lineage: id, Record: s.recordBytes(), References: m.refers}
+	o := object.Options{Method: m.removes, Chunk: r.Chunk, Kind: digests[r.Digest], Record: s.recordBytes(), References: m.refers}
 	if m.refers {
 		o.Chunk, o.Record = defaultChunk, 0
 	}
-	w, err := object.NewWriter(o)
+	l, err := cache.NewLineage(o, rand.Uint64())
 	if err != nil {
 		return nil, status.Wrap(status.Invalid, err, "no lineage can be begun")
 	}
-	most := int64(0) // without a host tier nothing is de-duplicated
-	if s.Set.Host != nil {
-		most = *s.Set.Host / lineageShare
+	l.Sections, l.Most = compressors[r.Compressor] != codec.NoCompression, s.recordBytes()
+	if s.Set.Host != nil { // without a host tier nothing is de-duplicated
+		l.Most += *s.Set.Host / lineageShare
 	}
-	return &cache.Lineage{ID: id, Writer: w, Places: map[uint32]model.Source{}, Most: most + s.recordBytes()}, nil
+	return l, nil
 }
 
 // recordBytes is the memory of a record of digests.

@@ -277,6 +277,66 @@ def test_consuming_in_reverse(tmp_path: Path, method: Any, durable: bool) -> Non
         assert saved(store)["decoded"] > 0
 
 
+def fine_tuned(count: int, size: int = 1 << 21) -> Iterator[State]:
+    """States of which a few layers are trained, and the others stay: those of a fine-tuning with LoRA."""
+    random = np.random.default_rng(5)
+    frozen = {f"layer{i}": random.integers(0, 256, size // 4, dtype=np.uint8) for i in range(4)}
+    for _ in range(count):
+        yield {
+            **frozen,
+            "lora": random.standard_normal(size // 128).astype("<f4"),
+            "step": np.array(random.integers(1 << 40)),
+        }
+
+
+@pytest.mark.parametrize("method", ["basic", "list", "tree", "runs"])
+def test_a_store_that_is_opened_again_goes_on(tmp_path: Path, method: Any) -> None:
+    states = list(fine_tuned(12))
+    nbytes = sum(array.nbytes for array in states[0].values())
+    for opening in range(4):
+        with velocpy.open(tmp_path / "s", host="32MiB", disk="64MiB") as store:
+            run = store.history("h", reduce=method)
+            if opening == 2:  # as a training does that resumes: the last checkpoint is in the host tier by then
+                same(run.restore(5), states[5])
+            for step in range(3 * opening, 3 * opening + 3):
+                before = used(store)
+                run.checkpoint(step, **states[step]).wait("disk")
+                assert (used(store) - before < nbytes / 8) == (step > 0), step
+            assert saved(store)["differences"] == (2 if opening == 0 else 3)
+        found = [each for each in ondisk.checkpoints(tmp_path / "s", "h") if each.sources == 0]
+        assert [each.key for each in found] == [0]
+    with velocpy.open(tmp_path / "s", host="32MiB") as store:
+        run = store.history("h")
+        for step in range(6):
+            run.drop(step)
+        for step in reversed(range(6, 12)):
+            same(run.restore(step, last=True), states[step])
+        assert settled(store) == 0
+
+
+def test_a_store_that_is_opened_with_other_options_begins_anew(tmp_path: Path) -> None:
+    states = list(fine_tuned(8))
+    nbytes = sum(array.nbytes for array in states[0].values())
+    ways: list[tuple[dict[str, Any], bool]] = [
+        ({"reduce": "tree"}, True),
+        ({"reduce": "tree", "chunk": 512}, True),
+        ({"reduce": "tree", "digest": "murmur3"}, True),
+        ({"reduce": "tree", "compress": "zstd"}, True),
+        ({"reduce": "codec"}, True),
+        ({"reduce": "raw"}, True),
+        ({"reduce": "tree"}, False),
+        ({"reduce": "tree", "compress": "zstd"}, False),
+    ]
+    for step, (way, whole) in enumerate(ways):
+        with velocpy.open(tmp_path / "s", host="32MiB", disk="64MiB") as store:
+            before = used(store)
+            store.history("h", **way).checkpoint(step, **states[step]).wait("disk")
+            assert (used(store) - before > nbytes / 8) == whole, way
+    with velocpy.open(tmp_path / "s", host="32MiB") as store:
+        for step, state in enumerate(states):
+            same(store.history("h").restore(step), state)
+
+
 def test_any_order_after_reopening(tmp_path: Path) -> None:
     """Lineages of several openings stand beside each other, and each opening begins with a checkpoint as a whole."""
     states = list(evolving(15))

@@ -166,7 +166,9 @@ class Store:
             that needs them is dropped. Each refers to the objects of at most 64 others: one that would refer to more
             stores some of their bytes anew, or all of its own. Without a host tier, a history is encoded only, as by
             ``"codec"``; and so is a checkpoint whose digests, 16 bytes a chunk or 32 for ``"tree"``, need more than a
-            quarter of the host tier; a warning of that is logged once.
+            quarter of the host tier; a warning of that is logged once. The first checkpoint after a durable store was
+            opened again refers to the last one there with the same method, chunk, digest and compressor, whose bytes
+            are read and decoded in the background; if that cannot be, it is stored whole.
         chunk
             Of de-duplication, by ``"auto"`` too: bytes of a chunk, a power of two from 32 to 4096. None: 1024.
         digest

@@ -140,7 +140,7 @@ type Engine struct {
 	forecast      forecast
 	copying       int        // restores under way that end by themselves (copies into the caller's arrays)
 	owed          int        // releases of room that the caller has under way
-	verifying     int        // under way
+	verifying     int        // verifications and readings under way
 	toVerify      []*History // those whose next restores may find unverified copies
 	Stats         Stats
 
@@ -160,7 +160,7 @@ type tier struct {
 	captured  int64 // size of the largest recent capture: prefetches leave headroom for it
 	captures  int64 // e.count at the last capture
 	inflow    inflow
-	verifying int   // under way
+	verifying int   // verifications and readings under way
 	arriving  int   // flushes and spills into this tier, under way
 	pinned    int64 // bytes of fragments that are pinned
 	leaving   leaving

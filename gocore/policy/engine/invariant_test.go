@@ -359,6 +359,9 @@ func (w *world) checkCounts() {
 	for _, p := range w.proofs {
 		transfers[copyAt{p.Obj, p.Tier}]++
 	}
+	for _, x := range w.readings {
+		transfers[copyAt{x.Obj, x.Tier}]++
+	}
 	copies := map[*Object]int32{}
 	for _, g := range w.restores {
 		if g.Phase == Ready && g.copies && !g.Direct {

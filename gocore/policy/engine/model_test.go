@@ -116,7 +116,13 @@ func (w *world) acts() map[string]func(*rapid.T) {
 				t.Skip("nothing")
 			}
 		},
-		"proved":       func(t *rapid.T) { w.proved(pick(t, len(w.proofs)), rapid.IntRange(0, 5).Draw(t, "right") > 0) },
+		"proved": func(t *rapid.T) { w.proved(pick(t, len(w.proofs)), rapid.IntRange(0, 5).Draw(t, "right") > 0) },
+		"begin reading": func(t *rapid.T) {
+			if !w.beginsReading(t) {
+				t.Skip("nothing")
+			}
+		},
+		"end reading":  func(t *rapid.T) { w.endsReading(pick(t, len(w.readings))) },
 		"doubt":        func(t *rapid.T) { w.doubt(w.proofs[pick(t, len(w.proofs))]) },
 		"next down":    func(t *rapid.T) { w.next(Down) },
 		"next up":      func(t *rapid.T) { w.next(Up) },
@@ -233,6 +239,8 @@ func (w *world) quiet() {
 		case w.prove():
 		case len(w.proofs) > 0:
 			w.proved(0, true)
+		case len(w.readings) > 0:
+			w.endsReading(0)
 		case w.drain():
 		case w.endOne():
 		case w.cat != nil && len(w.cat.drops) > 0:

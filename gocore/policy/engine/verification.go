@@ -152,16 +152,7 @@ func (e *Engine) EndVerification(now int64, p Verification, right bool) {
 
 // IsObsolete tells whether a verification has become useless: a restore verifies the bytes itself, the record is gone, or a claim waits for room in the tier.
 func (e *Engine) IsObsolete(p Verification) bool {
-	t := e.tiers[p.Tier]
-	if p.Obj.gone || e.row(p.Obj, p.Tier).Pins > 0 || t.claims.len() > 0 {
-		return true
-	}
-	for _, l := range e.links {
-		if l.lower == p.Tier && l.paused == t.version+1 {
-			return true
-		}
-	}
-	return false
+	return p.Obj.gone || e.row(p.Obj, p.Tier).Pins > 0 || e.awaitsRoom(p.Tier)
 }
 
 // MarkUnverified revokes that the bytes of a copy are verified, or are being verified.

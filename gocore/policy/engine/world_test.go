@@ -31,6 +31,7 @@ type world struct {
 	waits     []*waited
 	flights   []*Transfer
 	proofs    []Verification
+	readings  []Reading
 	parts     map[*Record][]*Object // what every checkpoint consists of
 	encoded   map[inForm]int64      // bytes that an encoder makes
 	forgotten map[*Record]int

@@ -28,6 +28,7 @@ type history struct {
 	maps    map[uint32]*difference.Map
 	last    uint32
 	readAny int // bytes that read gave
+	beside  Before
 }
 
 type fataler interface {
@@ -88,7 +89,7 @@ func parallel(n int, work func(int)) {
 // add de-duplicates the next checkpoint, and verifies what holds for every difference.
 func (h *history) add(number uint32, regions []Region) *difference.Difference {
 	before := clone(regions)
-	d, m, err := h.lineage.Dedup(number, regions)
+	d, m, err := h.lineage.DedupAfter(h.beside, number, regions)
 	if err != nil {
 		h.t.Fatalf("checkpoint %d: %v", number, err)
 	}

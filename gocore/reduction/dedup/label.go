@@ -1,6 +1,8 @@
 package dedup
 
 import (
+	"bytes"
+
 	"velocpy/gocore/reduction/difference"
 	"velocpy/gocore/reduction/digest"
 	"velocpy/gocore/reduction/record"
@@ -42,7 +44,7 @@ func (w *work) stored() int {
 
 func (w *work) labelLeaf(p *part, leaf int) error {
 	now, d := p.node(0, leaf), p.tree.Level(0)[leaf]
-	place, ok, err := w.find(d, now)
+	place, ok, err := w.findLeaf(p, leaf, d, now)
 	if err != nil {
 		return err
 	}
@@ -55,6 +57,15 @@ func (w *work) labelLeaf(p *part, leaf int) error {
 	w.local.Insert(d, w.place(offset, len(now)))
 	p.firsts = append(p.firsts, first{leaf, offset})
 	return nil
+}
+
+// findLeaf is find for a leaf. The record's bytes with the digest of one that has collided are taken for other ones, unless they are compared.
+func (w *work) findLeaf(p *part, leaf int, d digest.Digest, now []byte) (record.Place, bool, error) {
+	if !p.collided[leaf] || w.lineage.options.Read != nil {
+		return w.find(d, now)
+	}
+	place, ok := w.local.Find(d, uint64(len(now)))
+	return place, ok && bytes.Equal(w.own(place, len(now)), now), nil
 }
 
 // find returns a place that has these bytes: the record's, else one of this checkpoint.

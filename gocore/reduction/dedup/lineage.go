@@ -33,6 +33,14 @@ type version struct {
 	blocks []digest.Digest
 }
 
+// size is the number of bytes of the region.
+func (v *version) size() int {
+	if v == nil {
+		return 0
+	}
+	return int(v.tree.Size())
+}
+
 // New returns the state before the first checkpoint.
 func New(o Options) (*Lineage, error) {
 	if err := o.complete(); err != nil {
@@ -84,9 +92,19 @@ func (l *Lineage) Known() []uint32 {
 	return slices.Compact(known)
 }
 
+// Before calls compare with bytes of a region of the last checkpoint, from an offset on: with n of them, or with none if they are not at hand. It calls it once, and
+// several goroutines call Before at once.
+type Before func(region string, at, n int, compare func(before []byte))
+
 // Dedup returns the difference of the next checkpoint, and its map. The caller owns both; the map must not be changed. References of the difference are the
 // checkpoints whose first occurrences must be kept as long as this one. After an error the lineage is as before.
 func (l *Lineage) Dedup(checkpoint uint32, regions []Region) (*difference.Difference, *difference.Map, error) {
+	return l.DedupAfter(nil, checkpoint, regions)
+}
+
+// DedupAfter is Dedup where bytes of the last checkpoint may be at hand: a chunk with the digest of the same chunk there is a fixed duplicate only if its bytes are the same, too, as far as
+// they are at hand. Else it is a first occurrence. before is not called any more after the chunks were hashed; nil: no bytes are at hand.
+func (l *Lineage) DedupAfter(before Before, checkpoint uint32, regions []Region) (*difference.Difference, *difference.Map, error) {
 	if l.any && checkpoint <= l.previous || checkpoint > difference.MaxCheckpoint {
 		return nil, nil, fmt.Errorf("%w: %d after %d", ErrOrder, checkpoint, l.previous)
 	}
@@ -94,6 +112,7 @@ func (l *Lineage) Dedup(checkpoint uint32, regions []Region) (*difference.Differ
 		return nil, nil, err
 	}
 	w := newWork(l, checkpoint, regions)
+	w.before = before
 	w.scan()
 	d, m, err := w.difference()
 	if err == nil && len(d.References) > l.options.MaxReferences {

@@ -273,7 +273,7 @@ func TestKindsAgree(t *testing.T) {
 
 // One goroutine and several write the same bytes, over regions of many segments, also at their boundaries.
 func TestParallel(t *testing.T) {
-	data := noise(3*segmentBytes + 77)
+	data := noise(3*SegmentBytes + 77)
 	for _, method := range methods {
 		for _, blocks := range []bool{false, true} {
 			o := Options{Method: method, Chunk: 1024, Record: 1 << 22, Blocks: blocks, Seed: 4}
@@ -282,17 +282,17 @@ func TestParallel(t *testing.T) {
 			several := newHistory(t, o, false)
 			b := append([]byte(nil), data...)
 			for number := uint32(1); number < 4; number++ {
-				regions := []Region{{"a", b}, {"none", nil}, {"b", b[:2*segmentBytes]}, {"c", b[segmentBytes-1 : segmentBytes+1]}}
+				regions := []Region{{"a", b}, {"none", nil}, {"b", b[:2*SegmentBytes]}, {"c", b[SegmentBytes-1 : SegmentBytes+1]}}
 				one.add(number, regions)
 				several.add(number, regions)
 				if !slices.Equal(one.objects[number], several.objects[number]) {
 					t.Fatalf("%s: checkpoint %d depends on the number of goroutines", method, number)
 				}
 				one.mustRestore(number)
-				for _, at := range []int{segmentBytes - 1, segmentBytes, 2*segmentBytes - 1, len(b) - 1, int(number) * 100000} {
+				for _, at := range []int{SegmentBytes - 1, SegmentBytes, 2*SegmentBytes - 1, len(b) - 1, int(number) * 100000} {
 					b[at]++
 				}
-				copy(b[segmentBytes-4096:], b[:8192])
+				copy(b[SegmentBytes-4096:], b[:8192])
 			}
 		}
 	}

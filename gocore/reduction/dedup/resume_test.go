@@ -3,6 +3,7 @@ package dedup
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"reflect"
 	"testing"
 
@@ -92,6 +93,67 @@ func TestResumeRefusesOtherChunks(t *testing.T) {
 		}
 		if err := l.Resume(c.m, c.regions); !errors.Is(err, ErrRegion) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Bytes that are loaded in pieces make the lineage that they make together, and a failed load leaves it as it was.
+func TestResumeInPieces(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o := Options{Method: rapid.SampledFrom(methods).Draw(t, "method"), Chunk: 512, Record: record.Memory(100), Blocks: rapid.Bool().Draw(t, "blocks")}
+		h := newHistory(t, o, false)
+		var regions []Region
+		for i := range rapid.IntRange(0, 3).Draw(t, "regions") {
+			regions = append(regions, Region{fmt.Sprint(i), noise(rapid.SampledFrom([]int{0, 1, 5000, SegmentBytes, 2*SegmentBytes + 77}).Draw(t, "size"))})
+		}
+		h.add(1, regions)
+		together, pieces := newHistory(t, o, false).lineage, newHistory(t, o, false).lineage
+		if err := together.Resume(h.maps[1], regions); err != nil {
+			t.Fatal(err)
+		}
+		fails := rapid.IntRange(0, 4).Draw(t, "fails")
+		bad := errors.New("no bytes")
+		load := func(region, at int) ([]byte, error) {
+			if fails--; fails == 0 {
+				return nil, bad
+			}
+			p := regions[region].Bytes[at:]
+			return p[:min(len(p), rapid.IntRange(1, 2).Draw(t, "segments")*SegmentBytes)], nil
+		}
+		err := pieces.ResumeBy(h.maps[1], load)
+		if errors.Is(err, bad) {
+			if pieces.Last() != nil {
+				t.Fatal("a lineage has a checkpoint that was not loaded")
+			}
+			err = pieces.ResumeBy(h.maps[1], load)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range regions {
+			if n := len(regions[i].Bytes); n > 0 {
+				regions[i].Bytes = bytes.Clone(regions[i].Bytes)
+				regions[i].Bytes[rapid.IntRange(0, n-1).Draw(t, "change")]++
+			}
+		}
+		a, _, errA := together.Dedup(2, regions)
+		b, _, errB := pieces.Dedup(2, regions)
+		if errA != nil || errB != nil || !reflect.DeepEqual(a, b) {
+			t.Fatalf("%v, %v:\n%+v\nwant\n%+v", errA, errB, b, a)
+		}
+	})
+}
+
+// Pieces that are no whole segments, or more than the region has, are refused.
+func TestResumeRefusesOddPieces(t *testing.T) {
+	o := Options{Method: difference.Tree, Chunk: 32, Record: record.Memory(100)}
+	h := newHistory(t, o, false)
+	p := noise(SegmentBytes + 100)
+	h.add(1, []Region{{"a", p}})
+	for _, n := range []int{0, 1, SegmentBytes - 1, SegmentBytes + 1, SegmentBytes + 101} {
+		err := newHistory(t, o, false).lineage.ResumeBy(h.maps[1], func(int, int) ([]byte, error) { return append(p, 0)[:n], nil })
+		if !errors.Is(err, ErrRegion) {
+			t.Errorf("%d bytes: %v", n, err)
 		}
 	}
 }

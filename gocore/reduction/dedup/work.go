@@ -16,6 +16,7 @@ type work struct {
 	parts      []part
 	base       *difference.Map // of the checkpoint before; nil if this one refers to none
 	record     *record.Record
+	before     Before
 	oldest     uint32 // the first checkpoint whose places in the record may be used (Options.MaxAge)
 
 	data    []byte         // first occurrences, unless Options.Apart leaves them out
@@ -31,7 +32,8 @@ type work struct {
 // part is a region of the checkpoint.
 type part struct {
 	name     string
-	bytes    []byte
+	bytes    []byte // nil while a lineage is resumed
+	size     int
 	chunk    int
 	leaves   int
 	position uint64 // of the first chunk
@@ -41,7 +43,8 @@ type part struct {
 	checksum uint64
 	blocks   []digest.Digest
 	tree     *tree.Tree
-	changes  []tree.Change // leaves whose digest is new
+	changes  []tree.Change // leaves whose digest is new, and those of collided
+	collided map[int]bool  // leaves whose digest is that of other bytes in the checkpoint before; nil: there are none
 	stored   []int         // leaves that are no fixed duplicates, ascending
 	firsts   []first
 	shifts   []shift
@@ -67,8 +70,8 @@ func newWork(l *Lineage, checkpoint uint32, regions []Region) *work {
 	position := uint64(0)
 	for i, r := range regions {
 		p := &w.parts[i]
-		*p = part{name: r.Name, bytes: r.Bytes, chunk: l.options.Chunk, position: position, old: l.regions[r.Name], located: l.located.Find(r.Name)}
-		p.leaves = tree.Chunks(uint64(len(r.Bytes)), p.chunk)
+		*p = part{name: r.Name, bytes: r.Bytes, size: len(r.Bytes), chunk: l.options.Chunk, position: position, old: l.regions[r.Name], located: l.located.Find(r.Name)}
+		p.leaves = tree.Chunks(uint64(p.size), p.chunk)
 		position += uint64(p.leaves)
 	}
 	return w

@@ -292,13 +292,26 @@ func (s *tier) decode(r *Reader, number uint32, spans []model.Span, n int64, wan
 	}
 }
 
+// window returns memory for the bytes of a checkpoint, and clears what is not used any more.
+func (s *tier) window(r *Reader) Window {
+	end := int64(0)
+	for _, span := range r.spans {
+		end = max(end, span.End())
+	}
+	slot := make([]byte, end)
+	return Window{Slot: slot, Bytes: LeastWindow, Free: func(at, n int64) error {
+		clear(slot[at : at+n])
+		return nil
+	}}
+}
+
 // resume replaces the writer by one that goes on behind a checkpoint.
 func (s *tier) resume(number uint32) {
 	s.t.Helper()
 	r, _, _ := s.open(number)
 	w, err := NewWriter(s.options)
 	if err == nil {
-		err = w.Resume(r.Map(), s.plain[number])
+		err = w.Resume(r, s.window(r), regions.Options{Goroutines: 2, Room: s.room})
 	}
 	if err != nil {
 		s.t.Fatalf("resumed behind checkpoint %d: %v", number, err)

@@ -2,6 +2,7 @@ package object
 
 import (
 	"fmt"
+	"math/bits"
 	"runtime"
 
 	"velocpy/gocore/model"
@@ -22,7 +23,7 @@ type Options struct {
 	Method  difference.Method // how chunks are found and described
 	Chunk   int               // bytes, a power of two from 32 to 4096
 	Kind    digest.Kind       // hash function. Default: XXH3
-	Lineage uint64            // number of the lineage, and seed of its digests: it must be random
+	Lineage uint64            // number of the lineage, and seed of its digests: it must be random, but for the bits that Numbered reads
 	First   uint32            // number of the first checkpoint. Default: 1
 	Record  int64             // bytes of memory for the digests of earlier checkpoints
 	// MaxSources bounds the sources of a checkpoint. Before it would have more, it stores the bytes anew that lie in the objects with the fewest of them;
@@ -59,6 +60,23 @@ func (o *Options) complete() error {
 		return fmt.Errorf("%w: %d sources, chains of %d", ErrOptions, o.MaxSources, o.MaxChain)
 	}
 	return nil
+}
+
+// lineageOptions are the bits of a lineage's number that tell its options.
+const lineageOptions = 1<<16 - 1
+
+// Number returns a number for a lineage with these options, given a random one: its low 16 bits tell the options, as metadata of form 2 do not.
+func (o *Options) Number(random uint64) uint64 { return random&^lineageOptions | o.bits() }
+
+// Numbered tells whether a number is one that Number returns for these options. Of a lineage whose number is all random it tells so once in 65536 times.
+func (o *Options) Numbered(lineage uint64) bool { return lineage&lineageOptions == o.bits() }
+
+func (o *Options) bits() uint64 {
+	kind := o.Kind
+	if kind == 0 {
+		kind = digest.XXH3
+	}
+	return uint64(o.Method)<<8 | uint64(kind)<<4 | uint64(bits.TrailingZeros(uint(o.Chunk)))
 }
 
 // dedup is the options for package dedup.

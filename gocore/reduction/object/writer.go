@@ -34,17 +34,6 @@ func NewWriter(o Options) (*Writer, error) {
 	return &Writer{options: o, lineage: l, next: o.First, stored: map[uint32]int64{}}, nil
 }
 
-// Resume makes a checkpoint that was written before the last one of a new Writer of the same lineage: for a store that was opened again. m is its map (Reader.Map),
-// and the regions have its bytes. The next checkpoint gets the next number, and may refer to the objects that m names. The digests of earlier checkpoints are not
-// known: bytes that were not at the same place in the last one are stored anew. It takes as long as a Draft.
-func (w *Writer) Resume(m *difference.Map, regions []dedup.Region) error {
-	if err := w.lineage.Resume(m, regions); err != nil {
-		return err
-	}
-	w.next, w.broken = m.Checkpoint+1, true // the next one needs no metadata of others
-	return nil
-}
-
 // Memory bounds what is kept for the next checkpoint of regions of these sizes: trees, and the record of digests. A Draft needs twice the memory of the trees.
 func (w *Writer) Memory(sizes []uint64) int64 { return w.options.dedup().Memory(sizes) }
 
@@ -99,9 +88,12 @@ type stretch struct {
 
 // Draft de-duplicates a checkpoint and gives it the next number. It is the lineage's last checkpoint from now on. The regions must not change before Write has
 // returned, or the draft is dropped. After an error the last checkpoint is the one before.
-func (w *Writer) Draft(regions []dedup.Region) (*Draft, error) {
+func (w *Writer) Draft(regions []dedup.Region) (*Draft, error) { return w.DraftAfter(nil, regions) }
+
+// DraftAfter is Draft where bytes of the lineage's last checkpoint may be at hand: fixed duplicates are compared with these, as far as they are. nil: they are not.
+func (w *Writer) DraftAfter(before dedup.Before, regions []dedup.Region) (*Draft, error) {
 	w.thin()
-	found, m, err := w.lineage.Dedup(w.next, regions)
+	found, m, err := w.lineage.DedupAfter(before, w.next, regions)
 	if err != nil {
 		return nil, err
 	}

@@ -72,7 +72,7 @@ func (d *Tier) releaseRoom(now, off, bytes int64) {
 	d.releaseFreed()
 }
 
-// recoverLineages counts what the rows of the catalog need.
+// recoverLineages counts what the rows of the catalog need, and notes the lineages that may go on.
 func (v *versions) recoverLineages() {
 	l := &v.tier.lineages
 	v.state.EachDifference(func(row catalog.Row) bool {
@@ -92,6 +92,9 @@ func (v *versions) recoverLineages() {
 			}
 		}
 		l.hold(x.Sources)
+		if v.dir != nil {
+			v.past.add(&row)
+		}
 		return true
 	})
 }

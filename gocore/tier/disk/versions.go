@@ -23,6 +23,7 @@ type versions struct {
 	state      *catalog.State
 	notLoaded  map[string]int // by history: checkpoints of the catalog that can be restored and have no record
 	tombstones tombstones
+	past       past
 	inFlight   map[place]inFlightCommits   // keys with versions on their way into the catalog
 	queued     map[place][]*inFlightCommit // … and versions queued behind those; each is skipped if a later one replaces it
 	uncertain  map[int64]*engine.Transfer  // by offset on disk: transfers of which it is unknown whether the catalog references them
@@ -51,7 +52,7 @@ const fewRows = 4096
 // openDurable opens the directory of a tier that outlives the store.
 func (d *Tier) openDurable() error {
 	v := &versions{
-		tier: d, notLoaded: map[string]int{}, tombstones: newTombstones(), inFlight: map[place]inFlightCommits{}, queued: map[place][]*inFlightCommit{},
+		tier: d, notLoaded: map[string]int{}, tombstones: newTombstones(), past: past{}, inFlight: map[place]inFlightCommits{}, queued: map[place][]*inFlightCommit{},
 		uncertain: map[int64]*engine.Transfer{},
 	}
 	v.retries = retryQueue{versions: v, first: d.o.RetryAfter}

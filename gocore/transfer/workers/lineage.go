@@ -8,6 +8,7 @@ import (
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/reduction/dedup"
 	"velocpy/gocore/reduction/object"
+	"velocpy/gocore/reduction/regions"
 	"velocpy/gocore/transfer/path"
 )
 
@@ -16,6 +17,7 @@ type lineage struct {
 	s       *Workers
 	x       *engine.Transfer
 	state   *cache.Lineage
+	room    *regions.Room // the worker's
 	draft   *object.Draft
 	sources []model.Source // held for the draft
 }
@@ -29,17 +31,18 @@ func (p *planner) Lineage() path.Lineage {
 		return nil
 	}
 	r.Lineage.Turn.Lock()
-	return &lineage{s: p.s, x: p.x, state: r.Lineage}
+	return &lineage{s: p.s, x: p.x, state: r.Lineage, room: p.room}
 }
 
 // Draft implements path.Lineage. A checkpoint whose object was dropped meanwhile is no source: then another draft is made without it.
 func (l *lineage) Draft(regions []dedup.Region) (*object.Draft, []model.Source, error) {
+	l.resume()
 	w := l.state.Writer
 	gone, alone := l.look()
 	w.Forget(gone...)
 	w.Compact(alone)
 	for {
-		draft, err := w.Draft(regions)
+		draft, err := l.draftBeside(regions)
 		if err != nil {
 			return nil, nil, err
 		}

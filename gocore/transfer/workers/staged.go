@@ -12,8 +12,9 @@ import (
 
 // planner plans one transfer with the planner of its history, under the lock.
 type planner struct {
-	s *Workers
-	x *engine.Transfer
+	s    *Workers
+	x    *engine.Transfer
+	room *regions.Room // the worker's
 }
 
 // planner returns what plans a transfer; nil if it has no encoder, or its history none any more.
@@ -21,7 +22,7 @@ func (w *worker) planner(x *engine.Transfer) path.Planner {
 	if x.Stage != engine.Encoding {
 		return nil
 	}
-	return &planner{w.s, x}
+	return &planner{w.s, x, &w.room}
 }
 
 func (p *planner) Removes() bool {
