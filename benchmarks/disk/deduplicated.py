@@ -34,7 +34,7 @@ DEDUPLICATING: tuple[Reduction, ...] = ("basic", "list", "tree", "runs")
 TRAININGS = ("full fp32", "full bf16", "LoRA", "embeddings")
 #: The ways that every round has; the others come in the first round alone, and not for all series.
 COMPARED = (
-    *("raw", "codec", "codec zstd", *(f"{reduce} {CHUNK}" for reduce in DEDUPLICATING)),
+    *("raw", "codec", "codec zstd", "reference", *(f"{reduce} {CHUNK}" for reduce in DEDUPLICATING)),
     *(f"tree {CHUNK} zstd", "shuffle, zstd-1"),
 )
 LATEST = 2  # checkpoints that the host tier has room for
@@ -77,7 +77,8 @@ def run(
 ) -> Report:
     """Writes and restores each series by each method, ``rounds`` times; every byte is compared.
 
-    ``cells`` are groups or names of `cells_of`, with commas between; None: all but the large ones. After ``limit``
+    ``cells`` are groups or names of `cells_of`, with commas between; None: all but the large ones, and the brief
+    ones of references, which are among the others. After ``limit``
     seconds no further series begins.
     """
     known = cells_of(vertices, large, megabytes, side, checkpoints)
@@ -133,6 +134,8 @@ def cells_of(vertices: int, large: int, megabytes: float, side: int, checkpoints
             found[f"{kind} {number}"] = Cell("graphs" if full else "fewer", make, full)
     for kind in TRAININGS:
         found[kind] = Cell("training", partial(series.of_training, kind, checkpoints[0], megabytes))
+    for kind in TRAININGS:
+        found[f"{kind} references"] = Cell("references", found[kind].make, all=False)
     found["wavefields"] = Cell("waves", partial(series.of_waves, side, checkpoints[0]))
     for kind in GRAPHS:
         found[f"{kind} large"] = Cell("large", partial(series.of_graph, kind, large, checkpoints[-1]), False)
@@ -141,7 +144,7 @@ def cells_of(vertices: int, large: int, megabytes: float, side: int, checkpoints
 
 def methods_of(chunks: tuple[int, ...]) -> list[Method]:
     """All methods with all chunk lengths."""
-    tried = [Method("raw"), Method("codec"), Method("full")]
+    tried = [Method("raw"), Method("codec"), Method("full"), Method("reference")]
     tried += [Method(reduce, chunk) for chunk in chunks for reduce in DEDUPLICATING]
     tried += [Method("codec", compress=each) for each in get_args(Compressing)]
     return [*tried, Method("tree", CHUNK, compress="zstd"), Method("tree", CHUNK, "murmur3")]
@@ -149,7 +152,7 @@ def methods_of(chunks: tuple[int, ...]) -> list[Method]:
 
 def _chosen(known: dict[str, Cell], cells: str | None) -> dict[str, Cell]:
     if cells is None:
-        return {name: cell for name, cell in known.items() if cell.group != "large"}
+        return {name: cell for name, cell in known.items() if cell.group not in ("large", "references")}
     chosen: dict[str, Cell] = {}
     for word in map(str.strip, cells.split(",")):
         found = {name: cell for name, cell in known.items() if word in (name, cell.group)}
