@@ -252,13 +252,14 @@ def test_cells_are_chosen_by_group_and_by_name():
     assert not [name for name in deduplicated._chosen(known, None) if name.endswith("large")]
     assert list(deduplicated._chosen(known, "waves, roads 2")) == ["wavefields", "roads 2"]
     assert len(deduplicated._chosen(known, "large")) == len(graphs.KINDS)
+    assert list(deduplicated._chosen(known, "full bf16 references")) == ["full bf16 references"]
     with pytest.raises(ValueError, match="no cell 'road'; there are graphs, "):
         deduplicated._chosen(known, "road")
 
 
 def test_all_methods_and_those_that_every_round_compares():
     names = [method.name for method in deduplicated.methods_of((64, 128))]
-    assert names[:4] == ["raw", "codec", "full", "basic 64"]
+    assert names[:5] == ["raw", "codec", "full", "reference", "basic 64"]
     assert names[-1] == "tree 128 murmur3"
-    assert len(names) == len(set(names)) == 3 + 2 * 4 + 3 + 2
+    assert len(names) == len(set(names)) == 4 + 2 * 4 + 3 + 2
     assert set(deduplicated.COMPARED) <= {*names, "shuffle, zstd-1"}

@@ -105,7 +105,10 @@ def test_a_module_that_has_moved_warns_once(name: str) -> None:
 
 
 def test_every_former_keyword_is_a_field() -> None:
-    assert FORMER.keys() == FormerKeywords.__annotations__.keys() == Tuning.__dataclass_fields__.keys()
+    assert FORMER.keys() == FormerKeywords.__annotations__.keys()
+    assert FORMER.keys() == Tuning.__dataclass_fields__.keys() - {"together"}  # it has always been a field
+    with pytest.raises(TypeError, match="unexpected keyword argument 'together'"):
+        velocpy.open(host="1MiB", together=False)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("name", FORMER)
