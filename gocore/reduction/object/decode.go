@@ -11,8 +11,8 @@ const inBytes = 2 << 20
 
 // Decode decodes what is wanted of the regions: ascending, disjoint spans of the slot, each in a region. arrived is told of every wanted byte once, when it is
 // there, as spans of the slot; several goroutines may call it at once. Each container that has a wanted byte is read and opened once, and its chunks are decoded
-// that have one. Calls at once need a Room each. Errors about containers are of type *Damage; those of the caller's read are returned as they are. After an error
-// the wanted bytes have no meaning.
+// that have one. Calls at once need a Room each. Errors about containers that have bytes which Elsewhere does not find are of type *Damage; those of the caller's
+// read are returned as they are. After an error the wanted bytes have no meaning.
 func (r *Reader) Decode(wanted []model.Span, slot []byte, arrived func(at, n int64), o regions.Options) error {
 	pieces, err := r.plan(wanted)
 	if err != nil {
@@ -32,13 +32,17 @@ func (r *Reader) Decode(wanted []model.Span, slot []byte, arrived func(at, n int
 	if err != nil {
 		return err
 	}
-	return regions.EachGroup(goroutines, len(d.groups), func(goroutine, g int) error {
+	err = regions.EachGroup(goroutines, len(d.groups), func(goroutine, g int) error {
 		end := len(d.pieces)
 		if g+1 < len(d.groups) {
 			end = d.groups[g+1]
 		}
 		return d.group(d.pieces[d.groups[g]:end], rooms[2*goroutine], rooms[2*goroutine+1])
 	})
+	if err != nil {
+		return err
+	}
+	return d.lookElsewhere()
 }
 
 // decoder is a call of Decode. Each goroutine takes the next group of neighbouring containers, reads it, and decodes them.
@@ -49,6 +53,7 @@ type decoder struct {
 	pieces  []piece
 	groups  []int // index of the first piece of each group
 	largest int64 // encoded bytes of a group
+	losses  Losses
 }
 
 // divide makes the groups: neighbouring containers of an object.
@@ -84,8 +89,11 @@ func (d *decoder) group(pieces []piece, room, plain []byte) error {
 			behind++
 		}
 		c := pieces[first].container
-		if err := d.container(pieces[first:behind], encoded[at[c]-begin:at[c+1]-begin], plain); err != nil {
-			return damaged(err, int(pieces[first].region), source)
+		here := encoded[at[c]-begin : at[c+1]-begin]
+		if err := d.container(pieces[first:behind], here, plain); err != nil {
+			if err = d.lose(pieces[first:behind], here, plain, damaged(err, int(pieces[first].region), source)); err != nil {
+				return err
+			}
 		}
 		first = behind
 	}
