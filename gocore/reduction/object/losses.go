@@ -49,6 +49,16 @@ func (l *Losses) list(r *Reader, slot []byte) {
 	slices.SortStableFunc(l.rest, func(a, b lost) int { return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.at, b.at)) })
 }
 
+// Objects are the damaged objects, each once: indices in model.Difference.Sources, or Own.
+func (l *Losses) Objects() (sources []int) {
+	for _, p := range l.pieces {
+		if !slices.Contains(sources, p.damage.Source) {
+			sources = append(sources, p.damage.Source)
+		}
+	}
+	return sources
+}
+
 // Some tells whether bytes are still to be found.
 func (l *Losses) Some() bool { return len(l.rest) > 0 }
 

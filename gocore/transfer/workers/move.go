@@ -15,7 +15,7 @@ func (w *worker) move(x *engine.Transfer) *path.Result {
 	if err != nil {
 		return &path.Result{Err: err}
 	}
-	o := path.Options{Lane: lane, Read: func() { w.hasRead(1) }, Planner: w.planner(x), Room: &w.room}
+	o := path.Options{Lane: lane, Read: func() { w.hasRead(1) }, Planner: w.planner(x), Copies: w.copies(x), Room: &w.room}
 	if lane != nil && x.Stage != engine.Verbatim {
 		o.Staging = w.stagingOf()
 	}

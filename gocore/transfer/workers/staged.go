@@ -81,6 +81,9 @@ func (s *Workers) noteEnd(x *engine.Transfer) {
 // takeStaged takes over what a stage did, before the engine is told of the transfer's end. The lock is held.
 func (s *Workers) takeStaged(x *engine.Transfer, did *path.Staged) {
 	r := s.reduction(x)
+	if len(did.Mended) > 0 {
+		warnOfDamage(x, did.Mended)
+	}
 	cost := min(did.Took, s.sinceLast(x))
 	if x.Stage == engine.Encoding {
 		x.Rec.Version.Encoding, x.Rec.Version.Difference = did.Encoding, did.Difference
@@ -103,6 +106,9 @@ func (s *Workers) takeStaged(x *engine.Transfer, did *path.Staged) {
 		f.Decoded++
 		f.DecodedBytes += did.Plain
 		f.DecodeTime += did.Took
+		if len(did.Mended) > 0 {
+			f.Mended++
+		}
 	}
 }
 
