@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"go.uber.org/atomic"
@@ -274,6 +275,54 @@ func restoresBesideCaptures(mine, other *client, states [][]byte, seed uint64, r
 			}
 		}
 	}
+}
+
+// Bytes that the medium does not read count as damaged. If memory has them not, the error is that of the read.
+func TestUnreadableBytesComeFromMemory(t *testing.T) {
+	const size, host = 1 << 20, 3 << 20
+	rule := &vfs.Rule{Ops: vfs.OpRead, Err: syscall.EIO}
+	rule.Disable()
+	cfg := cached(host, 64<<20, vfs.NewFaulty(vfs.NewMem(256<<20), rule))
+	cfg.Prefetch = false
+	s := open(t, cfg)
+	c := reducing(t, s, "tree")
+	states := evolving(size, 4)
+	for k, p := range states {
+		c.mustPutFloats(int64(k), p, status.TierDisk)
+	}
+	c.outOfMemory(host, 0, 1, 2, 3)
+	c.mustGet(0, states[0], operation.RestoreArgs{})
+	at, err := c.place(3, commonTo(states))
+	if err != nil {
+		t.Fatal(err)
+	}
+	warningsOf("")
+	rule.From, rule.To = at, at+1
+	rule.Enable()
+	c.mustGet(3, states[3], operation.RestoreArgs{})
+	if found := warningsOf(mendedText); len(found) != 1 || c.mended() != 1 {
+		t.Errorf("%d are mended: %q", c.mended(), found)
+	}
+	c.outOfMemory(host, 0, 1, 2, 3)
+	for k := range int64(4) {
+		_, _, err := c.get(k, size, operation.RestoreArgs{})
+		if e := wants(t, err, status.IO); e.Errno != int(syscall.EIO) || e.Tier != status.TierDisk {
+			t.Errorf("%+v", e)
+		}
+	}
+	rule.Disable()
+	for k, p := range states {
+		c.mustGet(int64(k), p, operation.RestoreArgs{})
+	}
+	drained(t, s)
+}
+
+// place is the offset on the disk of bytes that a byte of a checkpoint needs.
+func (c *client) place(k, offset int64) (int64, error) {
+	c.s.Lock()
+	defer c.s.Unlock()
+	rec := c.h.h.Get(model.NumberKey(k))
+	return c.s.differenceAt(rec.Version, c.s.Engine.Fragment(rec, c.s.HostTier()+1).Offset, offset)
 }
 
 // Without checksums nothing proves that bytes from memory are right, so damage stays damage.

@@ -81,21 +81,30 @@ func (d *decoder) group(pieces []piece, room, plain []byte) error {
 	encoded := room[:end-begin]
 	source, _, _ := d.reader.object(object)
 	if err := d.reader.read(source, begin, encoded); err != nil {
-		return err
+		return d.unread(pieces, room, plain, err)
 	}
-	for first := 0; first < len(pieces); {
-		behind := first + 1
-		for behind < len(pieces) && pieces[behind].container == pieces[first].container {
+	return byContainer(pieces, func(some []piece) error {
+		c := some[0].container
+		here := encoded[at[c]-begin : at[c+1]-begin]
+		err := d.container(some, here, plain)
+		if err == nil {
+			return nil
+		}
+		return d.lose(some, here, plain, damaged(err, int(some[0].region), source))
+	})
+}
+
+// byContainer calls f for the pieces of each container, until it fails.
+func byContainer(pieces []piece, f func(some []piece) error) error {
+	for len(pieces) > 0 {
+		behind := 1
+		for behind < len(pieces) && pieces[behind].container == pieces[0].container {
 			behind++
 		}
-		c := pieces[first].container
-		here := encoded[at[c]-begin : at[c+1]-begin]
-		if err := d.container(pieces[first:behind], here, plain); err != nil {
-			if err = d.lose(pieces[first:behind], here, plain, damaged(err, int(pieces[first].region), source)); err != nil {
-				return err
-			}
+		if err := f(pieces[:behind]); err != nil {
+			return err
 		}
-		first = behind
+		pieces = pieces[behind:]
 	}
 	return nil
 }

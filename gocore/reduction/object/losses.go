@@ -2,24 +2,26 @@ package object
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"sync"
 
 	"velocpy/gocore/model"
 )
 
-// Losses are the bytes that a call of Decode needs of damaged containers. Another checkpoint of the lineage whose map refers to the same first occurrences has
+// Losses are the bytes that a call of Decode needs of damaged or unreadable containers. Another checkpoint of the lineage whose map refers to the same first occurrences has
 // them, too.
 type Losses struct {
-	mu     sync.Mutex
-	pieces []lostPiece
-	rest   []lost // what was not found elsewhere, ascending by number and offset
+	mu      sync.Mutex
+	pieces  []lostPiece
+	objects []int  // that have lost something: indices in model.Difference.Sources, or Own
+	rest    []lost // what was not found elsewhere, ascending by number and offset
 }
 
-// lostPiece is a piece of a damaged container.
+// lostPiece is a piece of a container that cannot be decoded.
 type lostPiece struct {
 	piece
-	damage *Damage
+	err error
 }
 
 // lost is first occurrences that are still to be found.
@@ -27,37 +29,38 @@ type lost struct {
 	number uint32 // of the object
 	at     int64  // offset in its first occurrences
 	to     []byte // their place in the slot
-	damage *Damage
+	err    error
 }
 
 // add adds pieces of a container.
-func (l *Losses) add(pieces []piece, damage *Damage) {
+func (l *Losses) add(pieces []piece, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, p := range pieces {
-		l.pieces = append(l.pieces, lostPiece{p, &Damage{int(p.region), damage.Source, damage.Err}})
+		of := err
+		if damage := new(Damage); errors.As(err, &damage) {
+			of = &Damage{int(p.region), damage.Source, damage.Err}
+		}
+		l.pieces = append(l.pieces, lostPiece{p, of})
 	}
 }
 
 // list makes the list of what is to be found. It does not depend on the order in which goroutines met the damage.
 func (l *Losses) list(r *Reader, slot []byte) {
 	slices.SortFunc(l.pieces, func(a, b lostPiece) int { return comparePieces(a.piece, b.piece) })
-	for _, p := range l.pieces {
+	for i, p := range l.pieces {
+		if i == 0 || p.object != l.pieces[i-1].object {
+			source, _, _ := r.object(int(p.object))
+			l.objects = append(l.objects, source)
+		}
 		at := r.places[p.object].offset(int(p.container)) + p.from
-		l.rest = append(l.rest, lost{r.numbers[p.object], at, slot[p.to:][:p.n], p.damage})
+		l.rest = append(l.rest, lost{r.numbers[p.object], at, slot[p.to:][:p.n], p.err})
 	}
 	slices.SortStableFunc(l.rest, func(a, b lost) int { return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.at, b.at)) })
 }
 
-// Objects are the damaged objects, each once: indices in model.Difference.Sources, or Own.
-func (l *Losses) Objects() (sources []int) {
-	for _, p := range l.pieces {
-		if !slices.Contains(sources, p.damage.Source) {
-			sources = append(sources, p.damage.Source)
-		}
-	}
-	return sources
-}
+// Objects are those that have lost something, each once: indices in model.Difference.Sources, or Own.
+func (l *Losses) Objects() (sources []int) { return l.objects }
 
 // Some tells whether bytes are still to be found.
 func (l *Losses) Some() bool { return len(l.rest) > 0 }
@@ -92,7 +95,7 @@ func (x lost) take(all []extent, slot []byte, left []lost) []lost {
 	for ; i < len(all) && len(x.to) > 0; i++ {
 		s := all[i]
 		if gap := min(s.from-x.at, int64(len(x.to))); gap > 0 {
-			left = append(left, lost{x.number, x.at, x.to[:gap], x.damage})
+			left = append(left, lost{x.number, x.at, x.to[:gap], x.err})
 			x = x.behind(gap)
 		}
 		if n := min(s.end-x.at, int64(len(x.to))); n > 0 {

@@ -8,12 +8,23 @@ import (
 
 // lose leaves what cannot be decoded of a container to Elsewhere, after an error. It returns the error that ends the call of Decode.
 func (d *decoder) lose(pieces []piece, encoded, plain []byte, err error) error {
-	damage := new(Damage)
-	if d.reader.Elsewhere == nil || !errors.As(err, &damage) {
+	if damage := new(Damage); d.reader.Elsewhere == nil || !errors.As(err, &damage) {
 		return err
 	}
-	d.salvage(pieces, encoded, plain, damage)
+	d.salvage(pieces, encoded, plain, err)
 	return nil
+}
+
+// unread reads the containers of a group one by one, after an error of the read of all of them. Those that cannot be read are left to Elsewhere.
+func (d *decoder) unread(pieces []piece, room, plain []byte, err error) error {
+	if d.reader.Elsewhere == nil || d.reader.Unreadable == nil || !d.reader.Unreadable(err) {
+		return err
+	}
+	if pieces[0].container == pieces[len(pieces)-1].container {
+		d.losses.add(pieces, err)
+		return nil
+	}
+	return byContainer(pieces, func(some []piece) error { return d.group(some, room, plain) })
 }
 
 // lookElsewhere finds the pieces of damaged containers.
@@ -25,14 +36,14 @@ func (d *decoder) lookElsewhere() error {
 	l.list(d.reader, d.slot)
 	d.reader.Elsewhere(l)
 	if l.Some() {
-		return l.rest[0].damage
+		return l.rest[0].err
 	}
 	l.spread(d.slot, d.arrived)
 	return nil
 }
 
 // salvage copies what the sound chunks of a damaged container have, and adds the rest of its pieces to the losses.
-func (d *decoder) salvage(pieces []piece, encoded, plain []byte, damage *Damage) {
+func (d *decoder) salvage(pieces []piece, encoded, plain []byte, err error) {
 	bytes := d.reader.places[pieces[0].object].plain(int(pieces[0].container))
 	sound := soundChunks(pieces, encoded, plain[:bytes])
 	arrivals := arrivals{tell: d.arrived}
@@ -48,7 +59,7 @@ func (d *decoder) salvage(pieces []piece, encoded, plain []byte, damage *Damage)
 		})
 	}
 	arrivals.flush()
-	d.losses.add(lost, damage)
+	d.losses.add(lost, err)
 }
 
 // soundChunks decodes each chunk that the pieces need by itself, and returns those that are not damaged.

@@ -9,6 +9,7 @@ import (
 
 	"velocpy/gocore/base/description"
 	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/encoding"
 	"velocpy/gocore/reduction/dedup"
@@ -74,7 +75,7 @@ func (p *Path) decodeDifference(own regions.Source, read *atomic.Int64, to []byt
 	r, err := object.Open(d, description.Names(&l.Layout), l.Spans, objects.read)
 	if err == nil {
 		if p.o.Copies != nil && p.verifies() {
-			r.Elsewhere = func(lost *object.Losses) { p.mend(lost, read) }
+			r.Elsewhere, r.Unreadable = func(lost *object.Losses) { p.mend(lost, read) }, vfs.Unreadable
 		}
 		err = r.Decode(p.wanted(), to, p.arrived, p.options())
 	}
