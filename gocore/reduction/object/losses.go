@@ -9,8 +9,8 @@ import (
 	"velocpy/gocore/model"
 )
 
-// Losses are the bytes that a call of Decode needs of damaged or unreadable containers. Another checkpoint of the lineage whose map refers to the same first occurrences has
-// them, too.
+// Losses are the bytes that a call of Decode needs of damaged or unreadable containers. Another checkpoint of the lineage whose map refers to the same first
+// occurrences has them, too.
 type Losses struct {
 	mu      sync.Mutex
 	pieces  []lostPiece
@@ -60,7 +60,7 @@ func (l *Losses) list(r *Reader, slot []byte) {
 }
 
 // Objects are those that have lost something, each once: indices in model.Difference.Sources, or Own.
-func (l *Losses) Objects() (sources []int) { return l.objects }
+func (l *Losses) Objects() []int { return l.objects }
 
 // Some tells whether bytes are still to be found.
 func (l *Losses) Some() bool { return len(l.rest) > 0 }
