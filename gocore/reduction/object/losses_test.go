@@ -79,7 +79,8 @@ func arrivalsOf(n int64) (count []uint8, arrived func(at, n int64)) {
 	}
 }
 
-// restoreWith decodes a checkpoint, or what is wanted of it, with the help of others in memory. Bytes that come back without an error must be right, and each must have arrived once.
+// restoreWith decodes a checkpoint, or what is wanted of it, with the help of others in memory. Bytes that come back without an error must be right, and each must
+// have arrived once.
 func (s *tier) restoreWith(number uint32, m *memory, wanted []model.Span) error {
 	s.t.Helper()
 	r, spans, n := s.open(number)

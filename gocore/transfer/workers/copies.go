@@ -95,6 +95,7 @@ func (c *copies) Damaged(off int64) {
 
 // warnOfDamage warns that a checkpoint was restored with the help of others, which will not be in memory for ever.
 func warnOfDamage(x *engine.Transfer, objects []uint32) {
-	logring.Add(logring.Warning, fmt.Sprintf("history %.80q, checkpoint %s: bytes that it needs are damaged on the disk, in the objects with the numbers %d of its lineage; they were "+
-		"taken from other checkpoints in memory. Write the checkpoint again; `velocpy check --read-data` names all that need these objects", x.Rec.Hist.Name, x.Rec.Key, objects))
+	logring.Add(logring.Warning, fmt.Sprintf("history %.80q, checkpoint %s: bytes that it needs are damaged on the disk, in the objects with the numbers %d of its "+
+		"lineage; they were taken from other checkpoints in memory. Write the checkpoint again; `velocpy check --read-data` names all that need these objects",
+		x.Rec.Hist.Name, x.Rec.Key, objects))
 }
