@@ -17,6 +17,7 @@ type Reduction struct {
 	Decoded      int64  `json:"decoded"`       // loads and restores that decoded
 	DecodedBytes int64  `json:"decoded_bytes"` // bytes of their regions
 	DecodeTime   int64  `json:"decode_ns"`     // of these, the reading included
+	Mended       int64  `json:"mended"`        // of those that decoded: those that took bytes of damaged objects from checkpoints in memory
 	Differences  int64  `json:"differences"`   // of the encoded ones: those that refer to earlier ones
 	FirstBytes   int64  `json:"first_bytes"`   // bytes of de-duplicated checkpoints that no earlier one had, before they were encoded
 	MetaBytes    int64  `json:"meta_bytes"`    // of EncodedTo: metadata of de-duplication

@@ -649,6 +649,65 @@ store.close()
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("method", METHODS[1:])
+def test_damaged_bytes_come_from_memory(run_python: RunPython, tmp_path: Path, method: str) -> None:
+    """With a warning for each restore. Without any in memory they are damaged, and what is written again is not."""
+    done = run_python(
+        f"""
+import logging
+
+import numpy as np
+import velocpy
+
+logged = []
+handler = logging.Handler()
+handler.emit = lambda record: logged.append(record.getMessage())
+logging.getLogger("velocpy").addHandler(handler)
+
+store = velocpy.open({str(tmp_path / "s")!r}, host="8MiB", disk="128MiB", tuning=velocpy.Tuning(prefetch=False))
+history = store.history("h", reduce={method!r}, chunk=256)
+x = np.random.default_rng(0).integers(0, 256, 2 << 20, dtype=np.uint8)
+states = []
+for step in range(3):
+    x[step] ^= 1
+    states.append(x.copy())
+    history.checkpoint(step, x=x).wait("disk")
+filler = store.history("filler")
+
+def out_of_memory():
+    step = 0
+    while any("host" in history.tiers(key) for key in range(3)):
+        filler.checkpoint(step % 3, z=np.full(1 << 20, step)).wait("disk")
+        step += 1
+
+def fails(key):
+    try:
+        history.restore(key)
+    except velocpy.errors.CorruptCheckpoint as error:
+        return (error.key, error.region, error.tier) == (key, "x", "disk")
+    return False
+
+out_of_memory()
+assert (history.restore(1)["x"] == states[1]).all()
+history._core.corrupt(2, 2, 1 << 20)
+for key in (2, 0):
+    assert (history.restore(key)["x"] == states[key]).all()
+assert store.stats()["histories"]["h"]["reduction"]["mended"] == 2
+out_of_memory()
+assert fails(0) and fails(1) and fails(2)
+history.checkpoint(2, x=states[2]).wait("disk")
+out_of_memory()
+assert fails(0) and fails(1)
+assert (history.restore(2)["x"] == states[2]).all()
+store.close()
+warnings = [message for message in logged if "taken from other checkpoints in memory" in message]
+assert [message[:26] for message in warnings] == [f'history "h", checkpoint {{key}}:' for key in (2, 0)], logged
+""",
+        env={"VELOCPY_TEST_HOOKS": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+
+
 VICTIM = """
 import sys
 

@@ -152,6 +152,8 @@ class ReductionStats(TypedDict):
     decoded: int
     decoded_bytes: int
     decode_ns: int
+    #: Of those that decoded: how many took bytes that are damaged on the disk from other checkpoints in memory.
+    mended: int
     #: Of de-duplication, 0 otherwise: the encoded checkpoints that refer to earlier ones; the bytes that no earlier
     #: checkpoint had, before they were encoded; and the bytes of metadata, which are among ``encoded_to``.
     differences: int

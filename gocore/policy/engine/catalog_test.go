@@ -383,7 +383,7 @@ func (w *world) restart(t *rapid.T) {
 	c := w.cat
 	c.crash(rapid.Bool().Draw(t, "tail"))
 	w.forgotten, w.gone, w.woken = map[*Record]int{}, map[*Record]bool{}, map[any]bool{}
-	w.captures, w.restores, w.waits, w.flights, w.proofs, w.readings, w.born = nil, nil, nil, nil, nil, nil, nil
+	w.captures, w.restores, w.pins, w.waits, w.flights, w.proofs, w.readings, w.born = nil, nil, nil, nil, nil, nil, nil, nil
 	disks := w.bytes
 	w.start()
 	for i := range w.bytes {

@@ -331,6 +331,8 @@ func (w *world) pinned() (pins map[placeAt]int32, copying int) {
 func (w *world) checkCounts() {
 	transfers := map[copyAt]uint8{}
 	pins, copying := w.pinned()
+	copies := w.countPins(pins)
+	copying += len(w.pins)
 	capturing := 0
 	for _, c := range w.captures {
 		if c.Phase == Ready {
@@ -362,7 +364,6 @@ func (w *world) checkCounts() {
 	for _, x := range w.readings {
 		transfers[copyAt{x.Obj, x.Tier}]++
 	}
-	copies := map[*Object]int32{}
 	for _, g := range w.restores {
 		if g.Phase == Ready && g.copies && !g.Direct {
 			for _, o := range w.of(g.Rec) {

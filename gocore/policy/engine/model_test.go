@@ -47,7 +47,7 @@ func modelOfLoads(t *rapid.T) {
 	acts, some := w.acts(), map[string]func(*rapid.T){}
 	for _, name := range []string{
 		"restore", "restore more", "hint", "hand over", "end restore", "next", "next up", "next is queued", "queue", "done", "done as well", "fail",
-		"fail when given", "fail when given, too", "capture", "refer", "own", "disown", "use", "relocate", "recode", "drop", "clear", "prefetch", "prove", "proved", "doubt", "shrink", "grow", "drain", "",
+		"fail when given", "fail when given, too", "capture", "refer", "own", "disown", "use", "pin", "unpin", "relocate", "recode", "drop", "clear", "prefetch", "prove", "proved", "doubt", "shrink", "grow", "drain", "",
 	} {
 		some[name] = acts[name]
 	}
@@ -134,6 +134,8 @@ func (w *world) acts() map[string]func(*rapid.T) {
 		"own":          w.own,
 		"disown":       func(t *rapid.T) { w.disown(w.owned(t)) },
 		"use":          w.use,
+		"pin":          w.pin,
+		"unpin":        func(t *rapid.T) { w.unpin(pick(t, len(w.pins))) },
 		"relocate":     w.relocate,
 		"recode":       w.recode,
 		"restore more": w.restore,
@@ -269,6 +271,10 @@ func (w *world) endOne() bool {
 			w.hand(g)
 			return true
 		}
+	}
+	if len(w.pins) > 0 {
+		w.unpin(0)
+		return true
 	}
 	return false
 }

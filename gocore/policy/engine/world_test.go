@@ -28,6 +28,7 @@ type world struct {
 	droppable []map[model.Key]bool    // keys that a plan was told to drop, by history
 	captures  []*taken
 	restores  []*given
+	pins      []*pinned
 	waits     []*waited
 	flights   []*Transfer
 	proofs    []Verification
@@ -442,6 +443,11 @@ func (w *world) hand(g *given) {
 func (w *world) exclusive(g *given) {
 	if !w.e.Exclusive(g.Restore) {
 		return
+	}
+	for _, p := range w.pins {
+		if slices.ContainsFunc(p.r.held, func(h held) bool { return slices.Contains(g.held, h) }) {
+			w.fatalf("%v is pinned by another reader, and one may write to it", p.of.Key)
+		}
 	}
 	for _, other := range w.restores {
 		for _, o := range w.of(g.Rec) {

@@ -34,7 +34,7 @@ func (s *tier) restore(number uint32) error {
 }
 
 // kind returns the damage in an error, which must be of a kind that this package names.
-func kind(t *testing.T, err error) *Damage {
+func kind(t fataler, err error) *Damage {
 	t.Helper()
 	var d *Damage
 	if !errors.As(err, &d) {

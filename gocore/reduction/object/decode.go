@@ -11,8 +11,8 @@ const inBytes = 2 << 20
 
 // Decode decodes what is wanted of the regions: ascending, disjoint spans of the slot, each in a region. arrived is told of every wanted byte once, when it is
 // there, as spans of the slot; several goroutines may call it at once. Each container that has a wanted byte is read and opened once, and its chunks are decoded
-// that have one. Calls at once need a Room each. Errors about containers are of type *Damage; those of the caller's read are returned as they are. After an error
-// the wanted bytes have no meaning.
+// that have one. Calls at once need a Room each. Errors about containers that have bytes which Elsewhere does not find are of type *Damage; those of the caller's
+// read are returned as they are. After an error the wanted bytes have no meaning.
 func (r *Reader) Decode(wanted []model.Span, slot []byte, arrived func(at, n int64), o regions.Options) error {
 	pieces, err := r.plan(wanted)
 	if err != nil {
@@ -36,7 +36,7 @@ func (r *Reader) Decode(wanted []model.Span, slot []byte, arrived func(at, n int
 	if err != nil {
 		return err
 	}
-	return regions.EachGroup(goroutines, len(d.groups), func(goroutine, g int) error {
+	err = regions.EachGroup(goroutines, len(d.groups), func(goroutine, g int) error {
 		end := len(d.pieces)
 		if g+1 < len(d.groups) {
 			end = d.groups[g+1]
@@ -44,6 +44,10 @@ func (r *Reader) Decode(wanted []model.Span, slot []byte, arrived func(at, n int
 		own := rooms[4*goroutine:]
 		return d.group(d.pieces[d.groups[g]:end], &scratch{own[0], own[1], own[2], own[3]})
 	})
+	if err != nil {
+		return err
+	}
+	return d.lookElsewhere()
 }
 
 // scratch is memory of one goroutine: for encoded bytes of a group, the plain bytes of a container, and the same of its reference.
@@ -57,6 +61,7 @@ type decoder struct {
 	pieces  []piece
 	groups  []int // index of the first piece of each group
 	largest int64 // encoded bytes of a group
+	losses  Losses
 }
 
 // divide makes the groups: neighbouring containers of an object.
@@ -84,18 +89,30 @@ func (d *decoder) group(pieces []piece, room *scratch) error {
 	encoded := room.encoded[:end-begin]
 	source, _, _ := d.reader.object(object)
 	if err := d.reader.read(source, begin, encoded); err != nil {
-		return err
+		return d.unread(pieces, room, err)
 	}
-	for first := 0; first < len(pieces); {
-		behind := first + 1
-		for behind < len(pieces) && pieces[behind].container == pieces[first].container {
+	return byContainer(pieces, func(some []piece) error {
+		c := some[0].container
+		here := encoded[at[c]-begin : at[c+1]-begin]
+		err := d.container(some, here, room)
+		if err == nil {
+			return nil
+		}
+		return d.lose(some, here, room.plain, damaged(err, int(some[0].region), source))
+	})
+}
+
+// byContainer calls f for the pieces of each container, until it fails.
+func byContainer(pieces []piece, f func(some []piece) error) error {
+	for len(pieces) > 0 {
+		behind := 1
+		for behind < len(pieces) && pieces[behind].container == pieces[0].container {
 			behind++
 		}
-		c := pieces[first].container
-		if err := d.container(pieces[first:behind], encoded[at[c]-begin:at[c+1]-begin], room); err != nil {
-			return damaged(err, int(pieces[first].region), source)
+		if err := f(pieces[:behind]); err != nil {
+			return err
 		}
-		first = behind
+		pieces = pieces[behind:]
 	}
 	return nil
 }

@@ -41,6 +41,7 @@ type tier struct {
 	random      *rand.Rand
 	copies      int // goroutines
 	compression codec.Compression
+	unreadable  map[uint32][]model.Span // of the objects
 }
 
 func newTier(t fataler, o Options) *tier {
@@ -205,10 +206,17 @@ func (s *tier) reading(d *model.Difference) Read {
 		if !ok || at < 0 || at+int64(len(p)) > bytes || bytes != int64(len(object)) {
 			return fmt.Errorf("%w: object %d, %d bytes at %d", errUnkept, number, len(p), at)
 		}
+		for _, bad := range s.unreadable[number] {
+			if at < bad.End() && bad.Offset < at+int64(len(p)) {
+				return errUnreadable
+			}
+		}
 		copy(p, object[at:])
 		return nil
 	}
 }
+
+var errUnreadable = errors.New("a read of bytes that are kept")
 
 var errUnkept = errors.New("a read of bytes that are not kept")
 

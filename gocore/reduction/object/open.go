@@ -18,6 +18,12 @@ const Own = -1
 
 // Reader reads a checkpoint. Decode may be called by several goroutines at once, Read by one at a time.
 type Reader struct {
+	// Elsewhere is asked for the bytes of damaged containers that a call of Decode needs, once all others are decoded. Where it finds all of them, the call has
+	// no error. Nothing here proves that they are right, so it is for a caller that compares checksums of the checkpoint. nil: damage ends the call at once.
+	Elsewhere func(*Losses)
+	// Unreadable tells whether an error of read is about these bytes alone, so that their containers count as damaged where there is an Elsewhere; nil: none is.
+	Unreadable func(error) bool
+
 	described *model.Difference
 	read      Read
 	spans     []model.Span

@@ -72,16 +72,16 @@ func (r *Reader) plan(wanted []model.Span) ([]piece, error) {
 	return list, nil
 }
 
-func sortPieces(list []piece) {
-	slices.SortFunc(list, func(a, b piece) int {
-		if a.object != b.object {
-			return cmp.Compare(a.object, b.object)
-		}
-		if a.container != b.container {
-			return cmp.Compare(a.container, b.container)
-		}
-		return cmp.Compare(a.to, b.to)
-	})
+func sortPieces(list []piece) { slices.SortFunc(list, comparePieces) }
+
+func comparePieces(a, b piece) int {
+	if a.object != b.object {
+		return cmp.Compare(a.object, b.object)
+	}
+	if a.container != b.container {
+		return cmp.Compare(a.container, b.container)
+	}
+	return cmp.Compare(a.to, b.to)
 }
 
 // addPieces adds the pieces of a part of a region. Its bytes from 0 on would go to base.
@@ -127,13 +127,20 @@ func (p *piece) copyTo(slot, plain []byte, arrived func(at, n int64)) {
 	arrived(p.to, p.end-p.to)
 }
 
-// region is the one whose first occurrences a container has.
-func (p *places) region(container int) int {
-	return sort.Search(len(p.begins), func(i int) bool { return p.begins[i] > container }) - 1
-}
-
 // plain is the number of plain bytes of a container.
 func (p *places) plain(container int) int64 {
-	i := p.region(container)
-	return min(model.PartGrain, p.firsts[i].Bytes-int64(container-p.begins[i])*model.PartGrain)
+	i, before := p.region(container)
+	return min(model.PartGrain, p.firsts[i].Bytes-before)
+}
+
+// offset is that of the container's plain bytes in the first occurrences.
+func (p *places) offset(container int) int64 {
+	i, before := p.region(container)
+	return p.firsts[i].Offset + before
+}
+
+// region returns the region of a container, and how many bytes of its first occurrences the containers before have.
+func (p *places) region(container int) (i int, before int64) {
+	i = sort.Search(len(p.begins), func(i int) bool { return p.begins[i] > container }) - 1
+	return i, int64(container-p.begins[i]) * model.PartGrain
 }

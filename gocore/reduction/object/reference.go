@@ -44,7 +44,8 @@ func (r *Reader) before(c *codec.Container, object, container int, needed chunkS
 	}
 	if r.reference < 0 || object != len(r.heads)-1 {
 		source, _, _ := r.object(object)
-		return nil, &Damage{r.places[object].region(container), source, fmt.Errorf("%w: a container needs a reference", ErrFormat)}
+		region, _ := r.places[object].region(container)
+		return nil, &Damage{region, source, fmt.Errorf("%w: a container needs a reference", ErrFormat)}
 	}
 	first, behind := bits.TrailingZeros16(uint16(needed)), bits.Len16(uint16(needed))
 	plain = plain[:c.Plain()]
@@ -67,7 +68,8 @@ func (r *Reader) chunks(object, container, from, to int, plain, room []byte) err
 	if err == nil {
 		err = c.DecodeChunks(plain, nil, from, to, 1)
 	}
-	return damaged(err, places.region(container), source)
+	region, _ := places.region(container)
+	return damaged(err, region, source)
 }
 
 // damaged makes an error of package codec a Damage, unless it is one.

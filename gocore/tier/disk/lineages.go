@@ -21,7 +21,7 @@ type lineageObject struct {
 	number  uint32
 	bytes   int64
 	users   int  // copies that refer to it, those that are being written included
-	doubted bool // a sync of its file has failed: it is unknown whether its bytes are on the medium, so nothing new may need them
+	doubted bool // nothing new may need it: a sync of its file has failed, so that it may not be on the medium, or bytes of it are damaged
 	alone   bool // the checkpoint that wrote it has given up its room
 }
 
@@ -54,6 +54,13 @@ func (d *Tier) Alone(s *model.Source) bool {
 func (d *Tier) LetGo(sources []model.Source) {
 	d.lineages.letGo(sources)
 	d.releaseFreed()
+}
+
+// Damaged records that an object has bytes which are not those that were written: nothing new is to need it.
+func (d *Tier) Damaged(off int64) {
+	if o := d.lineages.objects[off]; o != nil {
+		o.doubted = true
+	}
 }
 
 // releaseFreed gives the engine the rooms that nobody needs, outside of a call of the engine.

@@ -10,6 +10,7 @@ import (
 
 	"velocpy/gocore/base/description"
 	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/encoding"
 	"velocpy/gocore/reduction/dedup"
@@ -86,7 +87,10 @@ func (p *Path) reference(of *model.Difference, s *model.Source) (regions.Referen
 		return nil, err
 	}
 	r, err := object.Open(of, description.Names(&l.Layout), l.Spans, func(_ int, at int64, room []byte) error {
-		return opened.Read(at, room, func(int64, int64) {})
+		if err := opened.Read(at, room, func(int64, int64) {}); err != nil { // the checkpoint can be written without it
+			return &object.Damage{Region: -1, Err: err}
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -97,19 +101,16 @@ func (p *Path) reference(of *model.Difference, s *model.Source) (regions.Referen
 // decodeDifference brings up the bytes from the objects that have them.
 func (p *Path) decodeDifference(own regions.Source, read *atomic.Int64, to []byte) error {
 	l, d := p.version.Layout, p.version.Difference
-	others := &sourceObjects{p: p, open: make([]tier.Source, len(d.Sources))}
-	from := func(source int, at int64, room []byte) error {
-		if source < 0 {
-			return own(at, room)
-		}
-		read.Add(int64(len(room)))
-		return others.read(source, at, room)
-	}
-	r, err := object.Open(d, description.Names(&l.Layout), l.Spans, from)
+	objects := &lineageObjects{p: p, own: own, others: read, of: d, open: make([]tier.Source, len(d.Sources))}
+	r, err := object.Open(d, description.Names(&l.Layout), l.Spans, objects.read)
 	if err == nil {
+		if p.o.Copies != nil && p.verifies() {
+			r.Elsewhere, r.Unreadable = func(lost *object.Losses) { p.mend(lost, read) }, vfs.Unreadable
+		}
 		err = r.Decode(p.wanted(), to, p.arrived, p.options())
 	}
 	if damage := new(object.Damage); errors.As(err, &damage) {
+		p.doubt(damage.Source)
 		return p.damaged(damage)
 	}
 	return err
@@ -123,31 +124,48 @@ func (p *Path) damaged(damage *object.Damage) error {
 	return err
 }
 
-// sourceObjects are the objects of earlier checkpoints in the tier that has the difference. The copy there holds them, and the transfer holds that copy.
-type sourceObjects struct {
-	p    *Path
-	mu   sync.Mutex
-	open []tier.Source // nil: not opened yet
+// lineageObjects are the objects of a difference in the tier that the transfer reads. The copy there holds the sources, and that copy is held meanwhile.
+type lineageObjects struct {
+	p      *Path
+	own    regions.Source
+	others *atomic.Int64 // bytes that were read of the sources
+	of     *model.Difference
+	mu     sync.Mutex
+	open   []tier.Source // the sources; nil: not opened yet
 }
 
-func (o *sourceObjects) read(source int, at int64, room []byte) error {
+// read implements object.Read.
+func (o *lineageObjects) read(source int, at int64, room []byte) error {
+	if source == object.Own {
+		return o.own(at, room)
+	}
 	from, err := o.opened(source)
 	if err != nil {
 		return err
 	}
+	o.others.Add(int64(len(room)))
 	return from.Read(at, room, func(int64, int64) {})
 }
 
-func (o *sourceObjects) opened(source int) (tier.Source, error) {
+func (o *lineageObjects) opened(source int) (tier.Source, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.open[source] == nil {
-		s := &o.p.version.Difference.Sources[source]
-		opened, err := o.p.c.Objects(o.p.x.From).Open(tier.Object{Offset: s.Offset, Bytes: s.Bytes()})
+		s := &o.of.Sources[source]
+		opened, err := o.p.openObject(s.Offset, s.Bytes())
 		if err != nil {
 			return nil, err
 		}
-		o.open[source] = &objectSource{opened, o.p}
+		o.open[source] = opened
 	}
 	return o.open[source], nil
+}
+
+// openObject opens another object of the tier that the transfer reads.
+func (p *Path) openObject(at, bytes int64) (tier.Source, error) {
+	opened, err := p.c.Objects(p.x.From).Open(tier.Object{Offset: at, Bytes: bytes})
+	if err != nil {
+		return nil, err
+	}
+	return &objectSource{opened, p}, nil
 }

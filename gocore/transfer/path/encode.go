@@ -38,6 +38,8 @@ type Staged struct {
 
 	Difference *model.Difference // that was written; nil: none
 	First      int64             // bytes of its first occurrences
+
+	Mended []uint32 // numbers of damaged objects whose bytes were taken from checkpoints in memory
 }
 
 // Bytes is how many bytes were written instead of the plain ones; 0: the plain ones were.

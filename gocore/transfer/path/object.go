@@ -3,7 +3,6 @@ package path
 import (
 	"errors"
 
-	"velocpy/gocore/config"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier"
@@ -20,7 +19,7 @@ func (s *objectSource) close()         {}
 
 func (s *objectSource) Read(at int64, to []byte, arrived func(at, n int64)) error {
 	err := s.Source.Read(at, to, arrived)
-	if verified := s.p.c.Set.Verifies != config.VerifyOff && s.p.version.Sums != nil; err != nil || verified {
+	if err != nil || s.p.verifies() {
 		return err
 	}
 	if files, ok := s.Source.(tier.Prover); ok { // no checksum tells whose bytes these are, so the files must

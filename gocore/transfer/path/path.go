@@ -64,6 +64,8 @@ type Options struct {
 	Read func()
 	// Planner decides whether a transfer with an encoding stage encodes; nil: it does not.
 	Planner Planner
+	// Copies are what memory has of the lineage of a transfer with a decoding stage; nil: nothing.
+	Copies Copies
 	// Room is memory for encoders and decoders, and Staging memory of the lane's device for those; nil: there is none.
 	Room    *regions.Room
 	Staging *cache.Staging

@@ -83,6 +83,9 @@ func (s *Workers) noteEnd(x *engine.Transfer) {
 // which this one has a part. The lock is held.
 func (s *Workers) takeStaged(x *engine.Transfer, did *path.Staged, since int64) {
 	r := s.reduction(x)
+	if len(did.Mended) > 0 {
+		warnOfDamage(x, did.Mended)
+	}
 	cost := min(did.Took, since)
 	if x.Stage == engine.Encoding {
 		x.Rec.Version.Encoding, x.Rec.Version.Difference = did.Encoding, did.Difference
@@ -105,6 +108,9 @@ func (s *Workers) takeStaged(x *engine.Transfer, did *path.Staged, since int64) 
 		f.Decoded++
 		f.DecodedBytes += did.Plain
 		f.DecodeTime += did.Took
+		if len(did.Mended) > 0 {
+			f.Mended++
+		}
 	}
 }
 
