@@ -82,8 +82,9 @@ nocgo-packages:
 	CGO_ENABLED=0 go test -timeout 20m -p $(GOJOBS) $(if $(VELOCPY_TURN),$$(cat $(ONE_GOROUTINE)) $(PROOFS),$(NO_CABI))
 	go -C tools test ./mutate
 
-# Of the commits that CI counts, three of four have the histories of these tests reduced, by turns by the codec and by de-duplication.
-REDUCED := $(if $(VELOCPY_TURN),$(word $(shell expr 1 + $(VELOCPY_TURN) % 4),raw codec tree tree+zstd),raw codec tree tree+zstd)
+# Of the commits that CI counts, four of five have the histories of these tests reduced, by turns by the codec, by de-duplication and by references.
+METHODS := raw codec tree tree+zstd reference
+REDUCED := $(if $(VELOCPY_TURN),$(word $(shell expr 1 + $(VELOCPY_TURN) % 5),$(METHODS)),$(METHODS))
 
 nocgo-durably:
 	set -e; for method in $(REDUCED); do CGO_ENABLED=0 go test ./gocore/store -args -durably -reduced $$method; done
