@@ -9,7 +9,6 @@ import (
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/config"
 	"velocpy/gocore/device/cuda"
-	"velocpy/gocore/figures"
 	"velocpy/gocore/operation"
 	"velocpy/gocore/policy/engine"
 )
@@ -39,7 +38,7 @@ func TestSmallCheckpointsAreEncodedTogether(t *testing.T) {
 			}
 			before := b.driver.Calls(encodeLaunch)
 			b.check(c.wait(0, status.TierHost))
-			f := c.accumulated()
+			f := c.reduction()
 			if f.Encoded != int64(at.count) || f.Accumulated < int64(at.count)*3/4 || f.EncodedTo >= f.EncodedFrom*9/10 {
 				t.Errorf("%+v", f)
 			}
@@ -86,15 +85,6 @@ func TestSmallCheckpointsAreCopiedTogether(t *testing.T) {
 	}
 }
 
-func (c *client) accumulated() figures.Reduction {
-	c.t.Helper()
-	st, err := c.s.Stats()
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return *st.Histories["h"].Reduction
-}
-
 // Of checkpoints that are encoded together, those that do not become smaller go as they are, those that need more room than was predicted are written again, and one
 // that is gone is left out. The others are not touched by it.
 func TestWhatIsEncodedTogetherEndsAlone(t *testing.T) {
@@ -124,7 +114,7 @@ func TestWhatIsEncodedTogetherEndsAlone(t *testing.T) {
 		c.drop(round*count + 3)
 		b.check(c.wait(0, status.TierHost))
 	}
-	f := c.accumulated()
+	f := c.reduction()
 	if f.Plain == 0 || f.Accumulated < rounds*count/2 {
 		t.Errorf("%+v", f)
 	}

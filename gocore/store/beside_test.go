@@ -10,16 +10,6 @@ import (
 	"velocpy/gocore/operation"
 )
 
-// firstBytes is how many bytes of the history no earlier object had.
-func (c *client) firstBytes() int64 {
-	c.t.Helper()
-	st, err := c.s.Stats()
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return st.Histories["h"].Reduction.FirstBytes
-}
-
 // A chunk counts as a duplicate of the one before it only if the bytes in the host tier say so, too: digests can collide. Here a bit of the copy is flipped, so that
 // the bytes differ and the digests do not.
 func TestDuplicatesAreComparedWithTheHostsCopy(t *testing.T) {
@@ -39,14 +29,14 @@ func TestDuplicatesAreComparedWithTheHostsCopy(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			before := c.firstBytes()
+			before := c.reduction().FirstBytes
 			c.mustPutFloats(1, p, status.TierDisk)
-			if n := c.firstBytes() - before; n != 2*chunk+size%chunk {
+			if n := c.reduction().FirstBytes - before; n != 2*chunk+size%chunk {
 				t.Errorf("%s: %d bytes are stored anew", method, n)
 			}
-			before = c.firstBytes()
+			before = c.reduction().FirstBytes
 			c.mustPutFloats(2, p, status.TierDisk)
-			if n := c.firstBytes() - before; n != 0 {
+			if n := c.reduction().FirstBytes - before; n != 0 {
 				t.Errorf("%s: %d bytes are stored anew of what equals the copy", method, n)
 			}
 			for k := range int64(3) {
@@ -79,7 +69,7 @@ func TestTheFirstOneIsComparedWithTheHostsCopy(t *testing.T) {
 				want = chunk
 			}
 			c.mustPutFloats(1, p, status.TierDisk)
-			if n := c.firstBytes(); n != want {
+			if n := c.reduction().FirstBytes; n != want {
 				t.Errorf("lazy %v, loaded %v: %d bytes are stored anew", lazy, loaded, n)
 			}
 			c.mustGet(1, p, operation.RestoreArgs{})

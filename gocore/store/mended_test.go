@@ -58,16 +58,6 @@ func (c *client) hurt(k, offset int64) {
 	}
 }
 
-// mended is how many restores took bytes from memory.
-func (c *client) mended() int64 {
-	c.t.Helper()
-	st, err := c.s.Stats()
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return st.Histories["h"].Reduction.Mended
-}
-
 const mendedText = "taken from other checkpoints in memory"
 
 // A checkpoint whose bytes are damaged on the disk, in its own object or in that of another one, is restored if memory has them as part of others, with one warning.
@@ -125,7 +115,7 @@ func (c *client) mends(states [][]byte, at int64) {
 	for k := range all {
 		all[k] = int64(k)
 	}
-	warned := c.mended()
+	warned := c.reduction().Mended
 	for helper := range last {
 		c.outOfMemory(int64(host), all...)
 		c.hurt(last, at) // the same bit: it is right again
@@ -140,8 +130,8 @@ func (c *client) mends(states [][]byte, at int64) {
 		if len(found) != 1 || !strings.Contains(found[0], fmt.Sprintf(`history "h", checkpoint %d: `, last)) || !strings.Contains(found[0], "the numbers [1] of") {
 			c.t.Fatalf("with checkpoint %d in memory: %q", helper, found)
 		}
-		if warned++; c.mended() != warned {
-			c.t.Errorf("%d restores count as mended, not %d", c.mended(), warned)
+		if warned++; c.reduction().Mended != warned {
+			c.t.Errorf("%d restores count as mended, not %d", c.reduction().Mended, warned)
 		}
 	}
 	c.mustPutFloats(last, states[last], status.TierDisk)
@@ -185,7 +175,7 @@ func damageOfRandomLineages(t *testing.T, seed uint64, ends map[string]int) {
 		case 1:
 			_ = c.h.Corrupt(model.NumberKey(k), status.TierHost, r.Int64N(size)) // … and where the checkpoint is not in memory
 		default:
-			before := c.mended()
+			before := c.reduction().Mended
 			from, n := int64(0), int64(size)
 			if r.IntN(2) == 0 {
 				from, n = r.Int64N(size), r.Int64N(50_000)
@@ -198,7 +188,7 @@ func damageOfRandomLineages(t *testing.T, seed uint64, ends map[string]int) {
 				t.Fatalf("checkpoint %d: %v", k, err)
 			case err != nil:
 				ends["damaged"]++
-			case c.mended() > before:
+			case c.reduction().Mended > before:
 				ends["mended"]++
 			default:
 				ends["right"]++
@@ -240,8 +230,8 @@ func TestDamageBesideOtherOperations(t *testing.T) {
 				all.Go(func() { restoresBesideCaptures(mine, other, states, g, &right, &damaged) })
 			}
 			all.Wait()
-			t.Logf("%d restores, %d of them and of the prefetches mended, and %d damaged", right.Load(), c.mended(), damaged.Load())
-			if lent && (c.mended() == 0 || damaged.Load() > 0) {
+			t.Logf("%d restores, %d of them and of the prefetches mended, and %d damaged", right.Load(), c.reduction().Mended, damaged.Load())
+			if lent && (c.reduction().Mended == 0 || damaged.Load() > 0) {
 				t.Error("not all are right, or none needed another one")
 			}
 			if lent {
@@ -300,8 +290,8 @@ func TestUnreadableBytesComeFromMemory(t *testing.T) {
 	rule.From, rule.To = at, at+1
 	rule.Enable()
 	c.mustGet(3, states[3], operation.RestoreArgs{})
-	if found := warningsOf(mendedText); len(found) != 1 || c.mended() != 1 {
-		t.Errorf("%d are mended: %q", c.mended(), found)
+	if found := warningsOf(mendedText); len(found) != 1 || c.reduction().Mended != 1 {
+		t.Errorf("%d are mended: %q", c.reduction().Mended, found)
 	}
 	c.outOfMemory(host, 0, 1, 2, 3)
 	for k := range int64(4) {

@@ -14,6 +14,7 @@ import (
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/config"
+	"velocpy/gocore/figures"
 	"velocpy/gocore/model"
 	"velocpy/gocore/operation"
 	"velocpy/gocore/reduction/codec"
@@ -50,8 +51,8 @@ func (c *client) onDisk() int64 {
 	return st.Tiers["disk"].Used
 }
 
-// reducedTo returns what the reduction of the history did.
-func (c *client) reducedTo() (r reductionFigures) {
+// reduction returns what the reduction of the history did.
+func (c *client) reduction() *figures.Reduction {
 	c.t.Helper()
 	st, err := c.s.Stats()
 	if err != nil {
@@ -61,6 +62,13 @@ func (c *client) reducedTo() (r reductionFigures) {
 	if f == nil {
 		c.t.Fatal("the history is not reduced")
 	}
+	return f
+}
+
+// reducedTo returns its figures of encoding.
+func (c *client) reducedTo() reductionFigures {
+	c.t.Helper()
+	f := c.reduction()
 	return reductionFigures{f.Encoded, f.Plain, f.EncodedFrom, f.EncodedTo, f.Decoded}
 }
 
