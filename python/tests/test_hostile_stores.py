@@ -20,7 +20,7 @@ from second_decoder import decode
 from sectioned import CHUNKS, FRAMES, PLAIN, SNAPPY, damaged, hostile, sectioned
 
 import velocpy
-from velocpy import arrays, ondisk
+from velocpy import arrays, interchange, ondisk
 
 ITEM = Region(b"u", b"<f8", 8, (4,), 0, 32)
 
@@ -301,6 +301,14 @@ def test_a_tree_that_cannot_be_one(tmp_path: Path, structure: bytes, meta: bytes
             _ = history.restore(1).tree
         if shown:
             assert history.restore(1)["u"].shape == (4,)
+
+
+def test_a_region_without_elements_whose_other_extents_are_more_than_numpy_counts(tmp_path: Path) -> None:
+    path = tmp_path / "store"
+    write(path, [plain([Region(b"u", b"<f8", 8, (0, 1 << 40, 1 << 40), 0, 0, library=1)])])
+    with pytest.raises(velocpy.errors.InvalidType, match=r"'u'.*; safetensors may"):
+        interchange.export(path, "h", 0, tmp_path / "file.npz")
+    assert not list(tmp_path.glob("*.npz*"))
 
 
 def test_names_that_are_no_utf8(tmp_path: Path) -> None:

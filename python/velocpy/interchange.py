@@ -204,6 +204,19 @@ def _leads_away(name: str) -> bool:
     return name.startswith(("/", "\\")) or ".." in parts or "\0" in name or re.match("[A-Za-z]:", name) is not None
 
 
+def _plain(name: str, array: _Array) -> np.ndarray[Any, Any]:
+    """The array as npz keeps it, which needs no more memory than the region."""
+    dtype = dtype_from_text(array.dtype)
+    if array.elements.size:
+        return np.ndarray(array.shape, dtype, array.elements)
+    try:
+        return np.empty(array.shape, dtype)
+    except ValueError:  # without elements the other extents may still be more than NumPy counts
+        raise InvalidType(
+            f"npz knows no array of shape {array.shape} and dtype {array.dtype} (region {name!r}); safetensors may."
+        ) from None
+
+
 def _write_npz(file: Path, arrays: Mapping[str, _Array], meta: str | None) -> None:
     comment = b"" if meta is None else _COMMENT + meta.encode()
     if len(comment) > zipfile.ZIP_MAX_COMMENT:
@@ -217,10 +230,7 @@ def _write_npz(file: Path, arrays: Mapping[str, _Array], meta: str | None) -> No
             )
         if array.dtype.startswith("="):
             raise InvalidType(f"npz knows no dtype {array.dtype[1:]} (region {name!r}); safetensors may.")
-        dtype = dtype_from_text(array.dtype)
-        plain[name] = np.ndarray(
-            array.shape, dtype, array.elements.tobytes() if not array.elements.size else array.elements
-        )
+        plain[name] = _plain(name, array)
     with file.open("xb") as to, zipfile.ZipFile(to, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         archive.comment = comment
         for name, values in plain.items():
