@@ -51,9 +51,9 @@ const (
 // shaped is a shape of which some sizes have become known.
 type shaped struct {
 	Shape
-	known     uint8           // bit t: the size in tier t is exact
-	predicted uint8           // bit t: it was predicted, or is not to be
-	bounds    [MaxTiers]int64 // the sizes before that
+	known    uint8           // bit t: the size in tier t is exact
+	enlarged uint8           // bit t: a prediction was too low, and none is made any more
+	bounds   [MaxTiers]int64 // the sizes before a prediction
 }
 
 // caller stands for the memory of a caller, where all bytes are raw.
@@ -102,13 +102,13 @@ func (o *Object) reform(s *Shape) {
 	o.extra().shape = own
 }
 
-// predict lowers the bound for o in tier t to what is expected, before a flush asks for room there. Enlarge raises it again.
+// predict lowers the bound for o in tier t to what is expected, whenever a flush asks for room there: what others became since it was refused may say that it
+// needs less. Enlarge raises it again.
 func (e *Engine) predict(o *Object, t int) {
 	s := o.shape()
-	if e.cfg.Expect == nil || s == nil || s.Forms[t] == Raw || (s.known|s.predicted)&(1<<t) != 0 {
+	if e.cfg.Expect == nil || s == nil || s.Forms[t] == Raw || (s.known|s.enlarged)&(1<<t) != 0 {
 		return
 	}
-	s.predicted |= 1 << t
 	for u, id := range o.copies {
 		if s.Forms[u] == s.Forms[t] && id != fragment.None {
 			return // it is being written
@@ -128,7 +128,7 @@ func (e *Engine) Enlarge(now int64, x *Transfer) {
 	for u := range s.Forms {
 		if s.Forms[u] == s.Forms[x.To] && s.known&(1<<u) == 0 {
 			s.Sizes[u] = s.bounds[u]
-			s.predicted |= 1 << u
+			s.enlarged |= 1 << u
 		}
 	}
 	e.Redo(now, x)

@@ -51,7 +51,43 @@ func TestEncodersCostTime(t *testing.T) {
 	near("bytes/s that leave the host", l.drain(e), float64(size)*1e9/float64(stage+way/2))
 }
 
-// A flush gets the room that is predicted, and, if the encoder comes to more, that of the bound. A prediction is made once.
+// What a flush is refused for it is not refused for ever: once others have become smaller than was predicted, it is predicted anew.
+func TestRefusedFlushesArePredictedAnew(t *testing.T) {
+	expected := int64(100)
+	e := New(Config{Flush: Eager, Tiers: []TierConfig{{Name: "host", Capacity: 1000}, {Name: "disk", Capacity: 300, Remote: true}},
+		Expect: func(*Record, Form) int64 { return expected }})
+	shape := &Shape{Forms: [MaxTiers]Form{Raw, Encoded}, Sizes: [MaxTiers]int64{0, 100}}
+	for k := range int64(10) {
+		c, err := e.BeginCapture(0, e.History("h"), model.NumberKey(k), 100, 1, nil, CaptureOptions{Shape: shape})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.EndCapture(0, c, true)
+	}
+	var all []*Transfer
+	for x := e.Next(0, anyDown); x != nil; x = e.Next(0, anyDown) {
+		all = append(all, x)
+	}
+	if len(all) != 3 {
+		t.Fatalf("%d flushes", len(all))
+	}
+	expected = 20 // no gap behind what was written has room for 100
+	for _, x := range all {
+		x.Wrote(20)
+		e.Done(0, x, nil)
+	}
+	n := 0
+	for x := e.Next(0, anyDown); x != nil; x = e.Next(0, anyDown) {
+		x.Wrote(20)
+		e.Done(0, x, nil)
+		n++
+	}
+	if n != 7 {
+		t.Errorf("%d flushes more", n)
+	}
+}
+
+// A flush gets the room that is predicted, and, if the encoder comes to more, that of the bound.
 func TestRoomIsPredicted(t *testing.T) {
 	asked := 0
 	e := New(Config{Flush: Eager, Tiers: []TierConfig{{Name: "host", Capacity: 1000}, {Name: "disk", Capacity: 1000, Remote: true}},
