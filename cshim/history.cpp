@@ -539,6 +539,13 @@ void History::reduce(const std::string& json) {
   if (status < 0) raise(error, where());
 }
 
+std::string History::course() const {
+  const Core& table = core();
+  return filled([&](char* buffer, int64_t capacity, int64_t* length, veloc_error* error) {
+    return table.course(handle_, buffer, capacity, length, error);
+  });
+}
+
 int64_t History::size() const {
   int64_t count = 0;
   veloc_error error;

@@ -49,6 +49,8 @@ class History {
   void retain(int64_t last, int64_t every, bool named, py::sequence keys, int64_t best, py::sequence by, bool largest);
   // json: see veloc_reduce.
   void reduce(const std::string& json);
+  // Text: see veloc_course.
+  std::string course() const;
   int64_t size() const;
   py::list keys() const;
   // The keys and their number, for an error; no keys if they are too many to list.

@@ -29,6 +29,7 @@ namespace velocpy {
   X(history_clear)         \
   X(retain)                \
   X(reduce)                \
+  X(course)                \
   X(history_len)           \
   X(keys)                  \
   X(lookup)                \

@@ -201,6 +201,7 @@ void bind_history(py::module_& m) {
       .def("retain", &History::retain, py::arg("last"), py::arg("every"), py::arg("named"), py::arg("keys"), py::arg("best"), py::arg("by"),
            py::arg("largest"))
       .def("reduce", &History::reduce, py::arg("json"))
+      .def("course", &History::course)
       .def("size", &History::size)
       .def("keys", &History::keys)
       .def("known", &History::known)

@@ -300,8 +300,10 @@ int32_t veloc_retain(uint64_t history, const veloc_retention* rule, veloc_error*
  * str, "compressor": str}. Methods: "raw" (as they are), "codec" (what becomes smaller is encoded), "auto" (as codec, or for host
  * memory as runs, unless it takes longer), and, with chunk and digest ("xxh3" or "murmur3"), which are 0 and "" otherwise or by default,
  * de-duplication: "full", "basic", "list", "tree", "runs". A compressor is "zstd", "s2" or "huff0", of codec and of de-duplication; "":
- * none. It holds for this store until it is closed. */
+ * none. It holds for this store until it is closed. "schedule": null, or {"profile": a profile or null, "repeat": letters}, of codec. */
 int32_t veloc_reduce(uint64_t history, const char* json, int64_t json_len, veloc_error* err);
+/* What the schedule of a history has come to: {"letters": str, "plans": int, "profile": a profile}; null if it has none. */
+int32_t veloc_course(uint64_t history, char* buf, int64_t cap, int64_t* len, veloc_error* err);
 int32_t veloc_history_len(uint64_t history, int64_t* n, veloc_error* err);
 /* Keys in the order of their latest write: per key int32 kind, int32 text_len, int64 number, text. */
 int32_t veloc_keys(uint64_t history, char* buf, int64_t cap, int64_t* len, veloc_error* err);

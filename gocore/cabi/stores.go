@@ -317,6 +317,17 @@ func veloc_reduce(history C.uint64_t, json *C.veloc_const_char, length C.int64_t
 	})
 }
 
+//export veloc_course
+func veloc_course(history C.uint64_t, buf *C.char, capacity C.int64_t, length *C.int64_t, failure *C.veloc_error) C.int32_t {
+	return withHistory(history, failure, func(h *store.History) error {
+		text, err := h.Course()
+		if err != nil {
+			return err
+		}
+		return give(string(text), buf, capacity, length)
+	})
+}
+
 func retentionOf(rule *C.veloc_retention) (r model.Retention, err error) {
 	if rule.last < 0 || rule.every < 0 || rule.best < 0 {
 		return r, status.New(status.Invalid, "the last %d, every %d-th and the best %d: none can be negative", rule.last, rule.every, rule.best)

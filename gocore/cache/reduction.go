@@ -4,20 +4,31 @@ import (
 	"velocpy/gocore/figures"
 	"velocpy/gocore/policy/encoding"
 	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/policy/schedule"
 )
 
 // Reduction is what the store knows of a history whose checkpoints are encoded or de-duplicated on their way down.
 type Reduction struct {
 	Planner *encoding.Planner
-	Lineage *Lineage // nil: every checkpoint stands alone
+	Lineage *Lineage         // nil: every checkpoint stands alone
+	Course  *schedule.Course // nil: a device encodes what has queued up
+	Before  int64            // places that the courses before it had
 	Figures figures.Reduction
+}
+
+// Begin goes on with another course, or with none. What the one before has counted keeps its places.
+func (r *Reduction) Begin(course *schedule.Course) {
+	if r.Course != nil {
+		r.Before += int64(r.Course.Captured())
+	}
+	r.Course = course
 }
 
 // ExpectBytes predicts how many bytes a checkpoint will have in a form. The lock is held.
 func (c *Cache) ExpectBytes(r *engine.Record, f engine.Form) int64 {
 	known := c.Reductions[r.Hist.Name]
 	switch {
-	case known == nil:
+	case known == nil || c.GoesWhole(r):
 		return r.Size
 	case f == engine.Difference && known.Lineage != nil && known.Planner.RemovesSoon():
 		return known.Lineage.expect(r.Size)

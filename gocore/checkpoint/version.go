@@ -23,6 +23,7 @@ type Version struct {
 	// Difference says where the bytes of the copy on the disk are, if it refers to others; nil: it has all of them.
 	Difference *model.Difference
 
+	Place  int64       // in the schedules of its history, from 1; 0: it has none
 	Serial uint64      // of this version in the catalog; 0: not yet assigned
 	Redone uint8       // how often its bytes were rewritten because a sync had failed
 	Gone   atomic.Bool // the version was dropped, replaced or consumed: transfers that copy it may stop

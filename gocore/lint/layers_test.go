@@ -40,7 +40,7 @@ var layers = []struct {
 	{"tier/tiertest", []string{"tier", "base/"}},
 	{"transfer/slots", []string{"cache", "checkpoint", "tier/", "transfer/", "policy/engine", "device", "base/", "model"}},
 	{"transfer/path", []string{"cache", "checkpoint", "config", "transfer/", "tier/", "tier", "policy/engine", "device", "base/", "model", "policy/encoding", "reduction/"}},
-	{"transfer/workers", []string{"cache", "checkpoint", "config", "transfer/", "tier/", "policy/engine", "device", "base/", "model", "policy/encoding", "reduction/"}},
+	{"transfer/workers", []string{"cache", "checkpoint", "config", "transfer/", "tier/", "policy/engine", "policy/schedule", "device", "base/", "model", "policy/encoding", "reduction/"}},
 	{"cache", []string{"checkpoint", "config", "figures", "tier/", "transfer/", "policy/", "reduction/object", "device", "base/", "model"}},
 	{"operation", []string{"cache", "checkpoint", "config", "figures", "tier/", "transfer/", "policy/", "device", "base/", "model"}},
 	{"store", []string{"operation", "cache", "config", "figures", "checkpoint", "tier/", "transfer/", "policy/", "device", "device/hazard", "base/", "model", "reduction/"}},

@@ -161,6 +161,9 @@ func (op *capture) begin(h *engine.History, a *CheckpointArgs) error {
 		o.Top = dev.Tier
 	}
 	o.Shape = s.ShapeOf(h.Name, size, o.Top)
+	if dev != nil && o.Shape != nil {
+		s.BeginScheduled(h.Name, b, size)
+	}
 	op.device, op.streams, op.asked = dev, append([]uint64(nil), a.Streams...), op.now()
 	ready, err := op.fenceSources(size, a.SourceStays)
 	if err != nil {
@@ -318,6 +321,7 @@ func (op *capture) endCapture(out *Outcome, err *status.Error) (status.Code, err
 		return err.Code, err
 	}
 	if op.device != nil {
+		op.s.EndScheduled(rec)
 		op.s.Host.Captured(op.asked, op.s.Now(), rec.Size)
 	}
 	return status.OK, nil

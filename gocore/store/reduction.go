@@ -8,6 +8,7 @@ import (
 	"velocpy/gocore/cache"
 	"velocpy/gocore/figures"
 	"velocpy/gocore/policy/encoding"
+	"velocpy/gocore/policy/schedule"
 	"velocpy/gocore/reduction/codec"
 	"velocpy/gocore/reduction/difference"
 	"velocpy/gocore/reduction/digest"
@@ -21,6 +22,8 @@ type Reduction struct {
 	Chunk      int    `json:"chunk"`      // bytes; of de-duplication; 0: defaultChunk
 	Digest     string `json:"digest"`     // of de-duplication; "": defaultDigest
 	Compressor string `json:"compressor"` // of the host; "": none
+
+	Schedule *Schedule `json:"schedule"` // nil: none
 }
 
 // method is what a name of a method stands for.
@@ -104,6 +107,18 @@ func (h *History) Reduce(r Reduction) error {
 	if err := r.complete(); err != nil {
 		return err
 	}
+	course, err := r.course()
+	if err != nil {
+		return err
+	}
+	if err := h.reduce(&r, course); err != nil || course == nil {
+		return err
+	}
+	h.s.PlanNow(course) // without the lock
+	return nil
+}
+
+func (h *History) reduce(r *Reduction, course *schedule.Course) error {
 	s := h.s
 	if err := s.EnterToWrite(); err != nil {
 		return err
@@ -114,11 +129,11 @@ func (h *History) Reduce(r Reduction) error {
 		known = &cache.Reduction{}
 		s.Reductions[h.h.Name] = known
 	}
-	if f := &known.Figures; known.Planner != nil && f.Method == r.Method && f.Chunk == r.Chunk && f.Digest == r.Digest &&
-		f.Compressor == r.Compressor {
+	known.Begin(course)
+	if f := &known.Figures; known.Planner != nil && f.Method == r.Method && f.Chunk == r.Chunk && f.Digest == r.Digest && f.Compressor == r.Compressor {
 		return nil
 	}
-	l, err := s.lineageOf(&r)
+	l, err := s.lineageOf(r)
 	if err != nil {
 		return err
 	}

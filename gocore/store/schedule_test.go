@@ -63,8 +63,8 @@ func TestRandomSchedules(t *testing.T) {
 	all.Wait()
 }
 
-// schedule is one application with one or two devices, beside a store with very little room.
-type schedule struct {
+// workload is one application with one or two devices, beside a store with very little room.
+type workload struct {
 	t      testing.TB
 	r      *rand.Rand
 	driver *double.Driver
@@ -75,7 +75,7 @@ type schedule struct {
 // card is the application's state on one device: a history, streams, memory.
 type card struct {
 	*client
-	sch     *schedule
+	sch     *workload
 	r       *rand.Rand
 	ordinal int
 	dev     *cuda.Device
@@ -134,7 +134,7 @@ func runSchedule(t *testing.T, seed uint64) {
 		Devices: devices, Seed: seed, Delay: delays[r.IntN(len(delays))], Memory: deviceMemory,
 		Granularity: []int64{64 << 10, granule}[r.IntN(2)], // the tier is one piece, or several
 	})
-	sch := &schedule{t: t, r: r, driver: d}
+	sch := &workload{t: t, r: r, driver: d}
 	disk := int64(64 << 20)
 	host := 384<<10 + r.Int64N(3<<20)
 	c := config.Config{Path: "/d", Host: &host, Disk: &disk, Checksum: r.IntN(5) > 0, Prefetch: r.IntN(5) > 0, Guess: r.IntN(2) > 0, Direct: true}
@@ -179,7 +179,7 @@ func runSchedule(t *testing.T, seed uint64) {
 	sch.end()
 }
 
-func (sch *schedule) newCard(ordinal int) *card {
+func (sch *workload) newCard(ordinal int) *card {
 	k := &card{client: newClient(sch.t, sch.store, fmt.Sprint("h", ordinal)), sch: sch, ordinal: ordinal, truth: map[int64]content{}, size: cardMemory}
 	k.r = rand.New(rand.NewPCG(sch.r.Uint64(), uint64(ordinal)))
 	k.serial = sch.r.Uint64() &^ 0xffff
@@ -637,7 +637,7 @@ func (k *card) hint() {
 }
 
 // end verifies everything, closes the store, sometimes while leases are out, and checks that nothing is left.
-func (sch *schedule) end() {
+func (sch *workload) end() {
 	early := sch.r.IntN(2) == 0
 	letGo := func() {
 		for _, k := range sch.cards {

@@ -184,6 +184,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "history_clear": (U64,),
     "retain": (U64, Pointer),
     "reduce": (U64, Pointer, I64),
+    "course": (U64, Pointer, I64, Pointer),
     "history_len": (U64, Pointer),
     "keys": (U64, Pointer, I64, Pointer),
     "lookup": (U64, Pointer, Pointer),

@@ -465,9 +465,9 @@ def test_without_a_host_tier_it_is_encoded_only(tmp_path: Path) -> None:
         ({"reduce": "runs", "chunk": 8192}, "chunk is 8192; give a power of two from 32 to 4096"),
         ({"reduce": "tree", "chunk": 0}, "chunk is 0; give a number from 1 up"),
         ({"reduce": "tree", "chunk": 1 << 70}, "give a number from 1 up"),
-        ({"chunk": 512}, "chunk, digest and compress belong to a method of reduction; give reduce="),
-        ({"digest": "xxh3"}, "chunk, digest and compress belong to a method of reduction; give reduce="),
-        ({"compress": "zstd"}, "chunk, digest and compress belong to a method of reduction; give reduce="),
+        ({"chunk": 512}, "chunk, digest, compress and schedule belong to a method of reduction; give reduce="),
+        ({"digest": "xxh3"}, "chunk, digest, compress and schedule belong to a method of reduction; give reduce="),
+        ({"compress": "zstd"}, "chunk, digest, compress and schedule belong to a method of reduction; give reduce="),
         ({"reduce": "codec", "compress": "gzip"}, "compress is 'gzip'; it is one of zstd, s2, huff0"),
         (
             {"reduce": "raw", "compress": "s2"},

@@ -19,7 +19,8 @@ import velocpy
 
 PROGRAM = Path(__file__).with_name("interrupted.py")
 LONG = os.environ.get("VELOCPY_LONG") == "1"
-#: The check of a commit has a durable store interrupted in one mode, by turns: each call waits for the disk, so that takes minutes.
+#: The check of a commit has a durable store interrupted in one mode, by turns: each call waits for the disk, so that
+#: takes minutes.
 MODES = ["raise", "handle", "collect", "signal"]
 DURABLE = MODES if LONG or "VELOCPY_TURN" not in os.environ else [MODES[int(os.environ["VELOCPY_TURN"]) % len(MODES)]]
 #: Bytecodes at which a call is interrupted; half as many in the check of a commit, which has them from a random one on.

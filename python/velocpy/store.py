@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
 from . import _core, devices, html, knobs, paths, records
+from . import schedule as schedules
 from .budget import device_budgets, new_disk_budget, new_host_budget
 from .checks import require_choice, require_whole
 from .choices import Compressor, DeviceBudgets, Digest, Picture, Reduction, Size, TierName
@@ -37,6 +38,7 @@ from .errors import (
 from .figures import Cost, Stats
 from .history import Checkpoints
 from .quantity import sized
+from .schedule import Course, Profiled, Schedule
 from .ticket import tier_number
 
 if TYPE_CHECKING:
@@ -87,6 +89,11 @@ class History(Checkpoints):
         """The store it belongs to."""
         return self._store
 
+    @property
+    def course(self) -> Course | None:
+        """What its schedule has come to (`Store.history` with ``schedule``); None: it has none."""
+        return schedules.course(self._core.course())
+
 
 class Store:
     """One open velocpy instance: its tiers, their budgets, the background work. `velocpy.open` makes it.
@@ -106,6 +113,7 @@ class Store:
         self._lookahead = lookahead
         self._places = tuple(1 + int(budget["ordinal"]) for budget in config.get("devices", ()))
         self._histories: dict[str, History] = {}
+        self._profiles: dict[str, Path] = {}  # of schedules, by history: to be written when the store is closed
         self._turn = next(_turns)
         self._directory = paths.identity_of(config["path"]) if config["durable"] else None
         self._recorded: dict[str, int] = {}  # counters at the last record of what moved
@@ -128,6 +136,7 @@ class Store:
         chunk: int | None = None,
         digest: Digest | None = None,
         compress: Compressor | None = None,
+        schedule: Schedule | Profiled | None = None,
     ) -> History:
         """The history of this name, made when it is new. Any text is a name.
 
@@ -180,13 +189,18 @@ class Store:
             ``"huff0"`` has Huffman codes alone, which is what pays for the exponents of floats, and ``"s2"`` is the
             fastest, and pays where bytes repeat. It works on the way to the disk: checkpoints of a CUDA device then are
             as they are in the host tier. None: the codec alone.
+        schedule
+            Of ``"codec"`` without a compressor: which checkpoints of a CUDA device it encodes, and which of them by one
+            call. A path is that of a profile, the file in which one run of an application tells the next what to
+            expect; `velocpy.schedule.Schedule` says more. Without a device it does nothing. None: all that become
+            smaller, with those that are queued beside them.
 
         Raises
         ------
         InvalidArgument
             Of a method, digest or compressor that there is not, of a chunk that is no such power of two, of a chunk or
-            digest for a method without de-duplication, or of a compressor for ``"raw"``, ``"auto"`` or
-            ``"reference"``.
+            digest for a method without de-duplication, of a compressor for ``"raw"``, ``"auto"`` or ``"reference"``, or
+            of a schedule for anything but ``"codec"`` alone, or from a file that is no profile.
         ReadOnlyStore
             Of a method, if the store is open for reading only.
 
@@ -236,10 +250,14 @@ class Store:
         ...     saved["differences"], saved["encoded_to"] < 0.7 * saved["encoded_from"]
         (3, True)
         """
-        told = _reduction(reduce, chunk, digest, compress)
+        wanted = schedules.of(schedule)
+        told = _reduction(reduce, chunk, digest, compress, wanted)
         history = self._named(name)
         if told is not None:
             history._core.reduce(told)
+            self._profiles.pop(name, None)
+            if wanted is not None and wanted.profile is not None and not Path(wanted.profile).exists():
+                self._profiles[name] = Path(wanted.profile)
         return history
 
     def _named(self, name: str) -> History:
@@ -572,7 +590,8 @@ class Store:
             When not everything was durable after ``timeout`` seconds: the store is still open. When transfers still run
             then: the store is closed for everybody else. Calling again waits on.
         TierFull, TierIOError
-            The first error of what could not be made durable: checkpoints, or drops and rules of retention.
+            The first error of what could not be made durable: checkpoints, or drops and rules of retention. Also, once
+            all else is done, of the profile of a schedule that cannot be written.
         BelatedCorruption
             Of an earlier restore to a device; the store is closed all the same.
         """
@@ -588,6 +607,7 @@ class Store:
         failure: VelocError | None = None
         if not self._closed and records.wanted():
             records.moved(self)
+        observed = {} if self._closed else self._observed()
         try:
             self._close_core(timeout)
         except TierIOError as undone:
@@ -597,8 +617,18 @@ class Store:
                 log.error("%s", self._unflushed)
             raise
         failure, self._unflushed = self._unflushed or failure, None
+        for file, profile in observed.items():
+            try:
+                schedules.write(file, profile)
+            except TierIOError as unwritten:
+                failure = failure or unwritten
         if failure is not None:
             raise failure
+
+    def _observed(self) -> dict[Path, dict[str, list[dict[str, Any]]]]:
+        """What the first runs of schedules have observed, by the files to which it goes."""
+        courses = ((file, self._histories[name].course) for name, file in list(self._profiles.items()))
+        return {file: course.profile for file, course in courses if course and course.profile["observations"]}
 
     def _flush(self, timeout: float | None) -> VelocError | None:
         """Makes a durable store's checkpoints durable; gives the error when that cannot be."""
@@ -798,14 +828,25 @@ class Store:
 
 
 def _reduction(
-    method: Reduction | None, chunk: int | None, digest: Digest | None, compressor: Compressor | None
+    method: Reduction | None,
+    chunk: int | None,
+    digest: Digest | None,
+    compressor: Compressor | None,
+    schedule: Schedule | None,
 ) -> str | None:
     """What the core is told of a reduction; None: nothing."""
     if method is None:
-        if chunk is not None or digest is not None or compressor is not None:
-            raise InvalidArgument("chunk, digest and compress belong to a method of reduction; give reduce=, too.")
+        if any(given is not None for given in (chunk, digest, compressor, schedule)):
+            raise InvalidArgument(
+                "chunk, digest, compress and schedule belong to a method of reduction; give reduce=, too."
+            )
         return None
     require_choice("reduce", method, Reduction)
+    if schedule is not None and (method != "codec" or compressor is not None):
+        raise InvalidArgument(
+            'a schedule says what a device encodes, which it does for reduce="codec" without compress: give these, or '
+            "leave the schedule out."
+        )
     if method in _WITHOUT_CHUNKS and (chunk is not None or digest is not None):
         raise InvalidArgument(
             f"reduce={method!r} removes no duplicates, so it has neither chunk nor digest: leave them out, or give "
@@ -824,7 +865,8 @@ def _reduction(
                 f"reduce={method!r} has no compressor: leave compress out, or give reduce= one of "
                 f"{', '.join(each for each in get_args(Reduction) if each not in _WITHOUT_COMPRESSOR)}."
             )
-    return json.dumps({"method": method, "chunk": chunk or 0, "digest": digest or "", "compressor": compressor or ""})
+    told = {"method": method, "chunk": chunk or 0, "digest": digest or "", "compressor": compressor or ""}
+    return json.dumps(told | {"schedule": schedules.told(schedule)})
 
 
 def _rate(nbytes: int, nanoseconds: int) -> float | None:

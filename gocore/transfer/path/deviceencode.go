@@ -59,6 +59,7 @@ type deviceEncoder struct {
 	slots  []*encodedSlot
 	sent   []coded // the containers of which copies have been queued
 	sealed int     // of these, containers of which the host has the bytes, and has written the header
+	call   Call    // if there was one
 }
 
 // encodeOnDevice brings the containers of slots of one device to the host, by one worker's lane, and returns an error for each. Slots that are small have
@@ -80,6 +81,7 @@ func encodeOnDevice(paths []*Path) []error {
 		if failed[i] = s.err; s.err == nil {
 			did := &s.p.result.Staged
 			did.Encoding, did.Choices, did.Together = &model.Encoding{Part: e.part(), Lengths: s.lengths}, s.p.plan.Choices, len(paths)
+			did.Call, e.call = e.call, Call{}
 		}
 	}
 	return failed
@@ -168,6 +170,15 @@ type queuedGroup struct {
 	containers []coded
 	lengths    device.Lengths
 	event      device.Event
+	known      time.Time // when the host knew the lengths
+}
+
+// bytes is how many plain bytes the group has.
+func (q *queuedGroup) bytes() (n int64) {
+	for i := range q.containers {
+		n += q.containers[i].Bytes
+	}
+	return n
 }
 
 // giveUp waits for a group that is not sent. Without an event, or if the wait fails, kernels may still write the lengths: then their memory stays taken.
@@ -180,6 +191,7 @@ func (q *queuedGroup) giveUp(a *devicememory.Memory) {
 // run queues all groups. The event that it returns is behind all that is queued.
 func (e *deviceEncoder) run(groups [][]coded) (last device.Event, err error) {
 	var before *queuedGroup
+	began := time.Now()
 	for i := 0; i <= len(groups); i++ {
 		var next *queuedGroup
 		if i < len(groups) {
@@ -191,6 +203,9 @@ func (e *deviceEncoder) run(groups [][]coded) (last device.Event, err error) {
 			if last, err = e.send(before, last); err != nil {
 				before = next
 				break
+			}
+			if len(groups) == 1 {
+				e.call = Call{before.bytes(), before.known.Sub(began).Nanoseconds()}
 			}
 		}
 		before = next
@@ -251,6 +266,7 @@ func (e *deviceEncoder) send(q *queuedGroup, before device.Event) (device.Event,
 	if err := e.a.Wait(q.event); err != nil { // kernels may still write the lengths: their memory stays taken
 		return before, err
 	}
+	q.known = time.Now()
 	e.measure(q)
 	sealed, err := len(e.sent), error(nil)
 	for _, c := range q.containers {

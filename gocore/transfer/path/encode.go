@@ -35,11 +35,18 @@ type Staged struct {
 	GaveUp   bool             // the encoded bytes were too many, so the plain ones have moved
 	Encoding *model.Encoding  // of the bytes that were written; nil: they are plain, or a difference
 	Together int              // checkpoints that a device encoded together, this one included; 0: the host encoded it
+	Call     Call             // of the device's encoder, if it was one for all that was encoded together; with one of these
 
 	Difference *model.Difference // that was written; nil: none
 	First      int64             // bytes of its first occurrences
 
 	Mended []uint32 // numbers of damaged objects whose bytes were taken from checkpoints in memory
+}
+
+// Call is a call of a device's encoder.
+type Call struct {
+	Bytes int64 // plain
+	Took  int64 // ns until the host knew the lengths; 0: it was not timed
 }
 
 // Bytes is how many bytes were written instead of the plain ones; 0: the plain ones were.

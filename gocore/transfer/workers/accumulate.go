@@ -2,6 +2,7 @@ package workers
 
 import (
 	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/policy/schedule"
 	"velocpy/gocore/transfer/path"
 	"velocpy/gocore/transfer/pending"
 )
@@ -24,7 +25,7 @@ func (s *Workers) accumulate(c *workerPool, first *engine.Transfer) (all []*engi
 	most := min(accumulatedBytes, s.Engine.Capacity(max(first.To, 0))/accumulatedPart)
 	bytes, n := int64(0), 0
 	joins := func(x, first *engine.Transfer) bool {
-		return s.Set.Together && x.Rec.Size <= most/2 && canAccumulate(x, first)
+		return s.Set.Together && x.Rec.Size <= most/2 && canAccumulate(x, first) && s.decision(x) == s.decision(first) && s.decision(x) != schedule.Alone
 	}
 	return s.joined(c, first, joins, func(x *engine.Transfer) bool {
 		bytes, n = bytes+x.Rec.Size, n+1

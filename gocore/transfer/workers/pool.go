@@ -20,6 +20,7 @@ type workerPool struct {
 	wake      *sync.Cond // signalled when there may be work
 	resting   int        // number of workers that wait
 	deferred  deferredSources
+	held      []*heldRun
 }
 
 // deviceWorkers is two, so that the link to a device stays busy while one transfer ends and the next begins. One more worker, for loads, is free
@@ -27,14 +28,15 @@ type workerPool struct {
 const deviceWorkers = 2
 
 // pending tells whether there may be work for the pool.
-func (c *workerPool) pending(e *engine.Engine) bool {
+func (c *workerPool) pending(s *Workers) bool {
+	e := s.Engine
 	if c.demanded {
 		return e.Pending(c.want(engine.AwaitedLoads))
 	}
 	if c.isReading() {
 		return e.Pending(c.want(engine.Awaited))
 	}
-	return len(c.deferred.filled) > 0 || e.Pending(c.want(engine.Everything))
+	return len(c.deferred.filled) > 0 || s.releasable(c) >= 0 || e.Pending(c.want(engine.Everything))
 }
 
 // next returns the pool's next transfer, or nil.

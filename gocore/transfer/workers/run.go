@@ -43,14 +43,18 @@ func (s *Workers) take(w *worker) (all []*engine.Transfer, together int) {
 		if _, bad := safego.Poisoned(); bad {
 			return nil, 0
 		}
-		if x := c.next(s.Engine, s.Now()); x != nil {
-			if s.deferSource(c, x) {
+		if all, together = s.release(c); len(all) > 0 {
+			// they go first: they have waited
+		} else if x := c.next(s.Engine, s.Now()); x != nil {
+			if s.deferSource(c, x) || s.hold(c, x) {
 				continue
 			}
+			all, together = s.batch(c, x)
+		}
+		if len(all) > 0 {
 			if c.device != nil {
 				s.Host.BeginTransfer()
 			}
-			all, together = s.batch(c, x)
 			for _, x := range all {
 				if s.UsesDisk(x) {
 					s.Disk.Began(x)

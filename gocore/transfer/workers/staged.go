@@ -36,7 +36,7 @@ func (p *planner) Removes() bool {
 func (p *planner) Next() encoding.Plan {
 	p.s.Lock()
 	defer p.s.Unlock()
-	if r := p.s.reduction(p.x); r != nil {
+	if r := p.s.reduction(p.x); r != nil && !p.s.GoesWhole(p.x.Rec) {
 		return r.Planner.Next(p.x.Rec.Version.Layout.ID)
 	}
 	return encoding.Plan{}
@@ -97,6 +97,7 @@ func (s *Workers) takeStaged(x *engine.Transfer, did *path.Staged, since int64) 
 		}
 		if r != nil {
 			countEncoded(r, x, did, cost)
+			s.countScheduled(x, did)
 		}
 		return
 	}

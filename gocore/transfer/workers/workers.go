@@ -3,6 +3,8 @@
 package workers
 
 import (
+	"time"
+
 	"velocpy/gocore/base/memory"
 	"velocpy/gocore/base/safego"
 	"velocpy/gocore/cache"
@@ -17,7 +19,8 @@ type Workers struct {
 	verifier backgroundVerifier
 	lastEnds map[way]int64 // when a transfer ended last on each link, ns
 	running  int
-	none     func() // called when the last worker has ended; the lock is not held
+	Grace    time.Duration // for which a run that is held back may take longer than twice what was predicted. The lock guards it
+	none     func()        // called when the last worker has ended; the lock is not held
 }
 
 // Fetcher is the operation of a restore whose bytes a transfer brings to memory beside the cache.
@@ -30,7 +33,7 @@ type Fetcher interface {
 
 // Start starts the workers. none is called when the last of them has ended. The lock is held.
 func Start(c *cache.Cache, none func()) *Workers {
-	s := &Workers{Cache: c, none: none}
+	s := &Workers{Cache: c, none: none, Grace: grace}
 	s.pools = s.newPools()
 	for _, c := range s.pools {
 		for range c.size {
@@ -46,7 +49,7 @@ func Start(c *cache.Cache, none func()) *Workers {
 // Wake wakes the workers that may have something to do. The lock is held.
 func (s *Workers) Wake() {
 	for _, c := range s.pools {
-		if c.resting > 0 && c.pending(s.Engine) {
+		if c.resting > 0 && c.pending(s) {
 			c.wake.Signal()
 		}
 	}
@@ -59,6 +62,7 @@ func (s *Workers) Stop() {
 		c.wake.Broadcast()
 	}
 	s.verifier.wake.Broadcast()
+	s.stopTimers()
 }
 
 // Running returns how many workers have not ended. The lock is held.
@@ -97,6 +101,6 @@ func (s *Workers) ForgetSources() {
 	s.Engine.Unbegun(unbegun)
 	s.EachDeferred(unbegun)
 	for _, c := range s.pools {
-		c.deferred = deferredSources{}
+		c.deferred, c.held = deferredSources{}, nil
 	}
 }

@@ -1,0 +1,82 @@
+package cache
+
+import (
+	"velocpy/gocore/base/safego"
+	"velocpy/gocore/checkpoint"
+	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/policy/schedule"
+)
+
+// linkFixed is the time of a transfer beside that for its bytes, in plans: of an event and of the wait for it.
+const linkFixed = 10_000
+
+// Scheduled is the course that a version of a history belongs to, and its number there; nil: it belongs to none. The lock is held.
+func (c *Cache) Scheduled(history string, v *checkpoint.Version) (*schedule.Course, int) {
+	r := c.Reductions[history]
+	if r == nil || r.Course == nil || v.Place <= r.Before {
+		return nil, 0
+	}
+	return r.Course, int(v.Place - r.Before - 1)
+}
+
+// BeginScheduled counts a capture from a device in the course of its history.
+func (c *Cache) BeginScheduled(history string, v *checkpoint.Version, size int64) {
+	if r := c.Reductions[history]; r != nil && r.Course != nil {
+		v.Place = r.Before + int64(r.Course.Begin(c.Now(), size)) + 1
+	}
+}
+
+// EndScheduled tells that the capture of a checkpoint in a device tier has returned. Where a plan is due, a goroutine searches it.
+func (c *Cache) EndScheduled(r *engine.Record) {
+	course, _ := c.Scheduled(r.Hist.Name, r.Version)
+	if course == nil {
+		return
+	}
+	course.End(c.Now())
+	s := course.Due(c.terms(r.Top()))
+	if s == nil {
+		return
+	}
+	c.Users++
+	safego.Go("schedule", func() {
+		found, err := schedule.Bounded(s.Instance, 0)
+		c.Lock()
+		defer c.Leave()
+		c.Users--
+		course.Take(s, found, err)
+	})
+}
+
+// PlanNow searches the first plan of a course that nothing was captured for yet. The lock is not held.
+func (c *Cache) PlanNow(course *schedule.Course) {
+	c.Lock()
+	s := course.Due(c.terms(0))
+	c.Unlock()
+	if s == nil {
+		return
+	}
+	found, err := schedule.Bounded(s.Instance, 0)
+	c.Lock()
+	defer c.Unlock()
+	course.Take(s, found, err)
+}
+
+// terms are those of plans for a device tier.
+func (c *Cache) terms(t int) schedule.Terms {
+	room := c.Engine.Capacity(t)
+	if s := c.staging[t]; s != nil && s.group > 0 {
+		room -= stagingBytes(s.group)
+	}
+	return schedule.Terms{Link: schedule.Link{Rate: c.Engine.FlushRate(t), Fixed: linkFixed}, Cache: max(room, 0)}
+}
+
+// decided is what the schedule of its history says of a checkpoint.
+func (c *Cache) decided(r *engine.Record) schedule.Decision {
+	if course, number := c.Scheduled(r.Hist.Name, r.Version); course != nil {
+		return course.Decision(number)
+	}
+	return schedule.Undecided
+}
+
+// GoesWhole tells whether the schedule of its history leaves a checkpoint as it is. The lock is held.
+func (c *Cache) GoesWhole(r *engine.Record) bool { return c.decided(r) == schedule.Whole }

@@ -1,0 +1,181 @@
+package workers
+
+import (
+	"slices"
+	"time"
+
+	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/policy/schedule"
+	"velocpy/gocore/transfer/path"
+)
+
+// A schedule lets checkpoints accumulate in the device's cache until a later one of their history is captured, and encodes all of them by one call (Maurya et
+// al., HiPC'23, section III-B: A until X). Their flushes are put aside meanwhile. That costs time at most: whatever needs their room or their bytes, or a plan that
+// does not come true, ends the run early.
+
+// heldRun is the flushes of one run so far.
+type heldRun struct {
+	course  *schedule.Course
+	members []*engine.Transfer // in the order in which they came
+	until   int64              // the time at which the run ends whatever comes, ns
+	timer   *time.Timer        // wakes a worker then
+}
+
+const (
+	// patience is how many times as long as predicted a run may take.
+	patience = 2
+	// grace is what it may take in addition.
+	grace = 2 * time.Millisecond
+	// longestRun bounds it, ns.
+	longestRun = int64(10 * time.Second)
+)
+
+// decision is what the schedule of its history says of a flush.
+func (s *Workers) decision(x *engine.Transfer) schedule.Decision {
+	if course, number := s.Scheduled(x.Rec.Hist.Name, x.Rec.Version); course != nil {
+		return course.Decision(number)
+	}
+	return schedule.Undecided
+}
+
+// hold puts the flush of a checkpoint aside that is to be encoded with later ones, and that of the last one of such a run. The lock is held.
+func (s *Workers) hold(c *workerPool, x *engine.Transfer) bool {
+	if c.device == nil || x.Kind != engine.Flush || x.Side != engine.UpperSide {
+		return false
+	}
+	course, number := s.Scheduled(x.Rec.Hist.Name, x.Rec.Version)
+	if course == nil {
+		return false
+	}
+	switch course.Decision(number) {
+	case schedule.Accumulate, schedule.Bulk:
+	default:
+		return false
+	}
+	last := course.Last(number)
+	i := slices.IndexFunc(c.held, func(r *heldRun) bool { return r.course == course && r.members[0].From == x.From && s.last(r) == last })
+	if i < 0 {
+		if last == number {
+			return false
+		}
+		i = len(c.held)
+		wait := min(float64(patience)*float64(course.Until(last))+float64(s.Grace), float64(longestRun))
+		c.held = append(c.held, &heldRun{course: course, until: s.Now() + int64(wait), timer: s.wakeAfter(int64(wait))})
+	}
+	r := c.held[i]
+	s.Engine.PutAside(x)
+	r.members = append(r.members, x)
+	return true
+}
+
+// last is the checkpoint that ends a run.
+func (s *Workers) last(r *heldRun) int { return r.course.Last(s.number(r.members[0])) }
+
+// number is the place of a checkpoint in the course of its history; -1: that was another course.
+func (s *Workers) number(x *engine.Transfer) int {
+	if course, number := s.Scheduled(x.Rec.Hist.Name, x.Rec.Version); course != nil {
+		return number
+	}
+	return -1
+}
+
+// wakeAfter wakes the workers after so many ns. A store that closes does not wait for it.
+func (s *Workers) wakeAfter(ns int64) *time.Timer {
+	return time.AfterFunc(time.Duration(ns)+time.Millisecond, func() {
+		s.Lock()
+		defer s.Unlock()
+		if !s.Closing {
+			s.Wake()
+		}
+	})
+}
+
+// releasable is the index of a run whose checkpoints leave the device now; -1: there is none.
+func (s *Workers) releasable(c *workerPool) int {
+	if len(c.held) == 0 {
+		return -1
+	}
+	return slices.IndexFunc(c.held, s.isOver)
+}
+
+func (s *Workers) isOver(r *heldRun) bool {
+	return s.Now() >= r.until || s.isComplete(r) || slices.ContainsFunc(r.members, s.Engine.Needed)
+}
+
+// isComplete tells whether the checkpoint that ends the run is there, or none will.
+func (s *Workers) isComplete(r *heldRun) bool {
+	first := s.number(r.members[0])
+	if first < 0 {
+		return true
+	}
+	last := r.course.Last(first)
+	return slices.ContainsFunc(r.members, func(x *engine.Transfer) bool { return s.number(x) == last })
+}
+
+// Held is how many flushes are held back. The lock is held.
+func (s *Workers) Held() (n int) {
+	for _, c := range s.pools {
+		for _, r := range c.held {
+			n += len(r.members)
+		}
+	}
+	return n
+}
+
+// release takes the flushes of a run that is over, and tells how many they are; none, if none is. A run that ends early is joined by those of its checkpoints
+// that are queued, which no worker had the time for. One flush more may follow it. The lock is held.
+func (s *Workers) release(c *workerPool) (all []*engine.Transfer, together int) {
+	i := s.releasable(c)
+	if i < 0 {
+		return nil, 0
+	}
+	r := c.held[i]
+	var next *engine.Transfer
+	for next == nil && !s.isComplete(r) {
+		x := c.another(s.Engine, s.Now(), false)
+		if x == nil {
+			break
+		}
+		if !s.deferSource(c, x) && !s.hold(c, x) {
+			next = x
+		}
+	}
+	c.held = slices.DeleteFunc(c.held, func(o *heldRun) bool { return o == r })
+	r.timer.Stop()
+	now := s.Now()
+	for _, x := range r.members {
+		s.Engine.TakeUp(now, x)
+	}
+	if all = r.members; next != nil {
+		all = append(all, next)
+	}
+	return all, len(r.members)
+}
+
+// countScheduled tells the schedule what became of a checkpoint. The lock is held.
+func (s *Workers) countScheduled(x *engine.Transfer, did *path.Staged) {
+	course, number := s.Scheduled(x.Rec.Hist.Name, x.Rec.Version)
+	if course == nil {
+		return
+	}
+	switch {
+	case did.Encoding != nil:
+		course.Flushed(number, did.Bytes())
+	case course.Decision(number) == schedule.Whole:
+		course.Flushed(number, -1)
+	default: // it does not become smaller
+		course.Flushed(number, did.Plain)
+	}
+	if did.Call.Took > 0 {
+		course.Call(did.Call.Bytes, did.Call.Took)
+	}
+}
+
+// stopTimers ends the timers of runs that are held when the store closes.
+func (s *Workers) stopTimers() {
+	for _, c := range s.pools {
+		for _, r := range c.held {
+			r.timer.Stop()
+		}
+	}
+}
