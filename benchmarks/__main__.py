@@ -14,7 +14,7 @@ import click
 from benchmarks import ON_GPU
 from benchmarks.adjoint import storages
 from benchmarks.compare import cores
-from benchmarks.device import accumulated, device, histories
+from benchmarks.device import accumulated, device, histories, scheduled
 from benchmarks.disk import commits, deduplicated, disk, durable, opening, reduced, verification
 from benchmarks.engines.contenders import has_gpu
 from benchmarks.host import calls, capture, decision, scale, sweep
@@ -49,6 +49,7 @@ BENCHMARKS: dict[str, tuple[Callable[..., Report], str]] = {
     "device": (device.run, "captures, transfers and leases of device memory, beside plain copies"),
     "encoded": (histories.run, "histories that a device encodes on their way to the host, beside the same as they are"),
     "accumulated": (accumulated.run, "Maurya et al., HiPC'23: small checkpoints encoded each alone, and together"),
+    "scheduled": (scheduled.run, "Maurya et al., HiPC'23: schedules of what is encoded, beside fixed ones"),
     "coldstart": (coldstart.run, "Maurya et al., HiPC'22: the first checkpoints of a process"),
 }
 
@@ -79,6 +80,7 @@ QUICK: dict[str, dict[str, object]] = {
     "device": {"size": 64 << 10, "rounds": 2},
     "encoded": {"size": 64 << 10, "rounds": 1},
     "accumulated": {"sizes": (16 << 10,), "total": 256 << 10, "rounds": 1, "room": 1 << 20},
+    "scheduled": {"cells": (scheduled.Cell(64 << 10, (4.0,), 0),), "total": 512 << 10, "rounds": 1, "room": 1 << 20},
     "coldstart": {"cells": "tiny"},
 }
 

@@ -33,7 +33,7 @@ func (c *Cache) EndScheduled(r *engine.Record) {
 		return
 	}
 	course.End(c.Now())
-	s := course.Due(c.terms(r.Top()))
+	s := c.due(course, r.Top())
 	if s == nil {
 		return
 	}
@@ -48,17 +48,31 @@ func (c *Cache) EndScheduled(r *engine.Record) {
 }
 
 // PlanNow searches the first plan of a course that nothing was captured for yet. The lock is not held.
-func (c *Cache) PlanNow(course *schedule.Course) {
-	c.Lock()
-	s := course.Due(c.terms(0))
+func (c *Cache) PlanNow(course *schedule.Course) error {
+	if err := c.Enter(); err != nil {
+		return err
+	}
+	var s *schedule.Search
+	if len(c.Devices) > 0 {
+		s = c.due(course, 0)
+	}
 	c.Unlock()
 	if s == nil {
-		return
+		return nil
 	}
 	found, err := schedule.Bounded(s.Instance, 0)
 	c.Lock()
 	defer c.Unlock()
 	course.Take(s, found, err)
+	return nil
+}
+
+// due returns the search for a plan that is due for a device tier; nil: none is, or nothing leaves the tier.
+func (c *Cache) due(course *schedule.Course, t int) *schedule.Search {
+	if c.Engine.Below(t) < 0 {
+		return nil
+	}
+	return course.Due(c.terms(t))
 }
 
 // terms are those of plans for a device tier.

@@ -114,8 +114,7 @@ func (h *History) Reduce(r Reduction) error {
 	if err := h.reduce(&r, course); err != nil || course == nil {
 		return err
 	}
-	h.s.PlanNow(course) // without the lock
-	return nil
+	return h.s.PlanNow(course) // without the lock
 }
 
 func (h *History) reduce(r *Reduction, course *schedule.Course) error {
