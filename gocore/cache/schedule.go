@@ -39,7 +39,7 @@ func (c *Cache) EndScheduled(r *engine.Record) {
 	}
 	c.Users++
 	safego.Go("schedule", func() {
-		found, err := schedule.Bounded(s.Instance, 0)
+		found, err := s.Find()
 		c.Lock()
 		defer c.Leave()
 		c.Users--
@@ -60,7 +60,7 @@ func (c *Cache) PlanNow(course *schedule.Course) error {
 	if s == nil {
 		return nil
 	}
-	found, err := schedule.Bounded(s.Instance, 0)
+	found, err := s.Find()
 	c.Lock()
 	defer c.Unlock()
 	course.Take(s, found, err)

@@ -53,6 +53,7 @@ func instances(t *rapid.T, n int, overlap bool) *Instance {
 		Cache:   rapid.Int64Range(0, 60).Draw(t, "cache"),
 		Link:    Link{Rate: rapid.SampledFrom([]float64{1e9, 0.5e9, 0.3e9, 7e9}).Draw(t, "rate"), Fixed: rapid.SampledFrom([]int64{0, 0, 1, 7}).Draw(t, "fixed")},
 		Overlap: overlap,
+		Keeps:   rapid.Bool().Draw(t, "keeps"),
 	}
 	if overlap {
 		in.Slowdown = rapid.SampledFrom([]float64{1, 1.1, 1.5, 2, 3.3, 50}).Draw(t, "slowdown")
@@ -156,6 +157,7 @@ func randomInstance(rng *rand.Rand, n int, overlap bool) *Instance {
 	in := &Instance{
 		Encoder: affine(int64(pick(5e3, 20e3, 95e3)), pick(50e9, 345e9, 1e12)), Link: Link{Rate: pick(25e9, 55e9), Fixed: int64(pick(0, 10e3))},
 		Cache: int64(pick(5, 12, 40) * (1 << 20)), Overlap: overlap, Slowdown: pick(1, 1.2, 2),
+		Keeps: rng.IntN(2) == 0,
 	}
 	pace, ratio := pick(20e9, 60e9, 200e9, 1e12), pick(0.9, 1.1, 1.5, 4, 20)
 	for range n {

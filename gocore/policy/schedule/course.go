@@ -3,11 +3,12 @@ package schedule
 import "slices"
 
 // Course follows the checkpoints of one history, and tells what becomes of each: by letters that repeat, or by plans that are searched for the checkpoints
-// of a profile. Where there is no profile, or it has ended, plans are for checkpoints like the last ones. It has no clock and no lock.
+// of a profile. Where there is no profile, or it has ended, letters repeat that are the best for checkpoints like the last ones. It has no clock and no lock.
 type Course struct {
-	repeat  Plan
+	repeat  Plan // from a caller
 	profile []Checkpoint
-	scale   scale // of the profile, as this run deviates from it
+	scale   scale  // of the profile, as this run deviates from it
+	steady  steady // behind the profile
 
 	captured int   // checkpoints so far; their numbers begin with 0
 	returned int64 // when the capture before returned
@@ -35,9 +36,16 @@ const (
 	mostCourse = 1 << 20
 	// mostCalls bounds the calls of the encoder whose times count.
 	mostCalls = 64
-	// ahead is how many checkpoints are predicted without a profile, and least from how many.
-	ahead, least = 64, 4
+	// least is from how many checkpoints others are predicted.
+	least = 4
 )
+
+// steady is what becomes of checkpoints that are all alike.
+type steady struct {
+	letters Plan // that repeat; none: nothing was decided yet
+	from    int  // the checkpoint of the first letter
+	each    Checkpoint
+}
 
 // Terms are what a plan depends on beside the checkpoints.
 type Terms struct {
@@ -76,10 +84,13 @@ func (c *Course) End(now int64) { c.returned = now }
 
 // next is the letter of a checkpoint that no plan is made for.
 func (c *Course) next(number int) Decision {
-	if len(c.repeat) == 0 {
-		return Undecided
+	switch s := &c.steady; {
+	case len(c.repeat) > 0:
+		return c.repeat[number%len(c.repeat)]
+	case len(s.letters) > 0:
+		return s.letters[(number-s.from)%len(s.letters)]
 	}
-	return c.repeat[number%len(c.repeat)]
+	return Undecided
 }
 
 func (c *Course) decided(number int) Decision {
@@ -126,13 +137,24 @@ func (c *Course) Captured() int { return c.captured }
 // Until predicts how many ns pass from the last capture to that of a later checkpoint.
 func (c *Course) Until(number int) (ns int64) {
 	for i := c.captured; i <= number; i++ {
-		if k := i - c.first; k >= 0 && k < len(c.planned) {
-			ns += c.planned[k].Interval
+		if x, ok := c.expected(i); ok {
+			ns += x.Interval
 		} else if len(c.seen) > 0 {
 			ns += c.seen[len(c.seen)-1].Interval
 		}
 	}
 	return ns
+}
+
+// expected is the checkpoint that a plan was made for; ok is false where none was.
+func (c *Course) expected(number int) (x Checkpoint, ok bool) {
+	switch k := number - c.first; {
+	case k >= 0 && k < len(c.planned):
+		return c.planned[k], true
+	case len(c.steady.letters) > 0 && number >= c.steady.from:
+		return c.steady.each, true
+	}
+	return x, false
 }
 
 // Flushed tells that a checkpoint has left the cache, and how many bytes encoding made of it; below 0: it was not encoded.
@@ -143,17 +165,19 @@ func (c *Course) Flushed(number int, encoded int64) {
 	o := &c.seen[number]
 	if encoded >= 0 {
 		o.Encoded = encoded
-		c.forecast.Observe(*o)
+		if number > 0 { // nothing was captured before the first one, which has no interval
+			c.forecast.Observe(*o)
+		}
 	}
-	k := number - c.first
-	if c.stale || k < 0 || k >= len(c.planned) {
+	x, ok := c.expected(number)
+	if c.stale || !ok {
 		return
 	}
 	saw := *o
 	if saw.Encoded == unknownBytes {
-		saw.Encoded = c.planned[k].Encoded
+		saw.Encoded = x.Encoded
 	}
-	c.stale = c.deviation.Observe(c.planned[k], saw)
+	c.stale = c.deviation.Observe(x, saw)
 }
 
 // Call tells how long a call of the encoder took.

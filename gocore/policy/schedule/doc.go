@@ -10,7 +10,8 @@
 //   - The application works for a checkpoint's interval, and then captures it. Copying into the cache takes no time.
 //   - U takes the checkpoint's bytes of the cache until its transfer has ended. A takes them until its X has encoded them.
 //   - C and X need the temporary buffer of one call, and the input, or the output where that is larger, until the call ends. The input of X includes
-//     what A has taken. Then only the encoded bytes are left in the cache, until their transfer has ended; they go over the link in one transfer.
+//     what A has taken. Then only the encoded bytes are left in the cache (with Keeps: all that the call held), until their transfer has ended; they go over
+//     the link in one transfer.
 //   - A capture waits until the cache has room for all that it needs. It takes all of it at once, before its call of the encoder begins.
 //   - The link carries one transfer at a time, in the order of the captures. A transfer takes a fixed time and the time for its bytes. It begins once
 //     its bytes are ready and the one before has ended: it waits behind a call of the encoder, as on a CUDA stream of its own. The room of a transfer

@@ -45,6 +45,9 @@ type Instance struct {
 	// Overlap makes the encoder run beside the application instead of blocking it. While it runs, the application needs Slowdown times as long.
 	Overlap  bool
 	Slowdown float64 // at least 1; only with Overlap
+	// Keeps lets a call of the encoder keep all that it holds until its transfer has ended, as in this store, where what is encoded passes through memory of the
+	// encoder. Otherwise only the encoded bytes are left when the encoder has ended (the paper's model).
+	Keeps bool
 }
 
 // The share of its speed that the application keeps beside the encoder is a multiple of 2^-shareBits.
@@ -131,6 +134,14 @@ func (r *rules) hold(raw, encoded int64) int64 {
 		return math.MaxInt64
 	}
 	return most + temporary
+}
+
+// remains is the part of what a call holds that stays until its transfer has ended.
+func (r *rules) remains(held, encoded int64) int64 {
+	if r.Keeps {
+		return held
+	}
+	return encoded
 }
 
 // work returns when the application has done an interval's work that it begins at now, beside an encoder that is busy until then. What it does beside

@@ -23,40 +23,53 @@ func (s *scale) of(c Checkpoint) Checkpoint {
 // defaultCost is the encoder's, until calls with two sizes were timed: about that of the codec's kernels on an H100, and of a launch and a wait.
 var defaultCost = Cost{Fixed: 50e-6, Rate: 500e9}
 
+// slowdown is how much longer an application needs beside an encoder that is always busy. Measured on an H100 it was 1.03 to 1.05 (docs/results-tables.md, histories
+// that a device encodes). It lets checkpoints go as they are where nothing waits for the link.
+const slowdown = 1.05
+
 // Search is a plan to be made.
 type Search struct {
 	Instance *Instance
-	from     int // number of its first checkpoint
+	from     int  // number of its first checkpoint
+	alike    bool // all checkpoints are like the last ones
 }
 
-// Due returns the search for a plan that is due; nil: none is. The search takes milliseconds, and the caller need not hold its lock meanwhile. Take ends
-// it; until then no other is due.
+// Find searches the plan. It takes milliseconds.
+func (s *Search) Find() (Plan, error) {
+	if s.alike {
+		best, _, err := BestBaseline(s.Instance)
+		return best.Plan, err
+	}
+	found, err := Bounded(s.Instance, 0)
+	return found.Plan, err
+}
+
+// Due returns the search for a plan that is due; nil: none is. The caller need not hold its lock while it searches. Take ends it; until then no other is due.
 func (c *Course) Due(t Terms) *Search {
 	if c.searching || len(c.repeat) > 0 || c.captured >= mostCourse {
 		return nil
 	}
-	if !c.stale && len(c.planned) > 0 && (c.captured < len(c.profile) || c.captured+ahead/4 < c.first+len(c.planned)) {
+	alike := c.captured >= len(c.profile)
+	if _, planned := c.expected(c.captured); planned && !c.stale {
 		return nil
 	}
 	if c.stale {
 		c.scale.correct(c.deviation)
 		c.deviation, c.stale = Deviation{}, false
 	}
-	all := c.coming()
+	all := c.coming(t.Cache)
 	if len(all) == 0 {
 		return nil
 	}
 	c.searching = true
-	in := &Instance{
-		Checkpoints: all, Link: t.Link, Cache: t.Cache, Overlap: true, Slowdown: 1,
-		// What is encoded stays in the cache until the link has taken it, and the encoder's buffers are set aside.
-		Encoder: Encoder{Time: c.cost().Time, Temporary: func(int64) int64 { return 0 }},
-	}
-	return &Search{Instance: in, from: c.captured}
+	return &Search{from: c.captured, alike: alike, Instance: &Instance{
+		Checkpoints: all, Link: t.Link, Cache: t.Cache, Overlap: true, Slowdown: slowdown, Keeps: true,
+		Encoder: Encoder{Time: c.cost().Time, Temporary: func(int64) int64 { return 0 }}, // the encoder's buffers are set aside
+	}}
 }
 
 // coming predicts the next checkpoints.
-func (c *Course) coming() []Checkpoint {
+func (c *Course) coming(cache int64) []Checkpoint {
 	if c.captured < len(c.profile) {
 		all := make([]Checkpoint, len(c.profile)-c.captured)
 		for i := range all {
@@ -67,7 +80,13 @@ func (c *Course) coming() []Checkpoint {
 	if c.captured < least || !c.forecast.sized {
 		return nil
 	}
-	return c.forecast.Next(ahead)
+	return c.forecast.Next(horizon(cache, rounded(c.forecast.size)))
+}
+
+// horizon is for how many checkpoints that are alike letters are compared: for enough to fill the cache several times.
+func horizon(cache, size int64) int {
+	const fewest, most, caches = 128, 4096, 4
+	return int(min(max(caches*(cache/max(size, 1)), fewest), most))
 }
 
 func (c *Course) cost() Cost {
@@ -80,24 +99,20 @@ func (c *Course) cost() Cost {
 	return defaultCost
 }
 
-// Take takes the result of a search over.
-func (c *Course) Take(s *Search, found Result, err error) {
+// Take goes on with the plan of a search, or as if there were none where it has failed. Checkpoints that were captured while it was searched keep what was decided
+// of them. If that was to be accumulated, their run ends with the last of them.
+func (c *Course) Take(s *Search, p Plan, err error) {
 	c.searching = false
-	if err != nil {
+	switch skip := c.captured - s.from; {
+	case err != nil:
 		c.first, c.planned = s.from, s.Instance.Checkpoints // no other search before these have come
 		return
-	}
-	c.adopt(s, found.Plan)
-}
-
-// adopt goes on with a plan. Checkpoints that were captured while it was searched keep what was decided of them. If that was to be accumulated, their run
-// ends with the last of them.
-func (c *Course) adopt(s *Search, p Plan) {
-	if skip := c.captured - s.from; skip < len(p) {
-		c.plan = c.plan[:min(len(c.plan), c.captured)]
-		if last := c.captured - 1; c.decided(last) == Accumulate {
-			c.plan[last] = Bulk
-		}
+	case s.alike:
+		c.cut()
+		c.steady = steady{letters: p.firstRun(), from: c.captured, each: s.Instance.Checkpoints[0]}
+		c.first, c.planned = 0, nil
+	case skip < len(p):
+		c.cut()
 		for i, d := range p[skip:] {
 			if i == 0 && d == Bulk { // those before it went their own way
 				d = Alone
@@ -105,6 +120,26 @@ func (c *Course) adopt(s *Search, p Plan) {
 			c.set(c.captured+i, d)
 		}
 		c.first, c.planned = c.captured, s.Instance.Checkpoints[skip:]
-		c.plans++
+	default:
+		return
 	}
+	c.plans++
+}
+
+// cut forgets what was decided of checkpoints to come.
+func (c *Course) cut() {
+	c.plan = c.plan[:min(len(c.plan), c.captured)]
+	if last := c.captured - 1; c.decided(last) == Accumulate {
+		c.plan[last] = Bulk
+	}
+}
+
+// firstRun is the plan up to the end of its first run.
+func (p Plan) firstRun() Plan {
+	for i, d := range p {
+		if d != Accumulate {
+			return p[:i+1]
+		}
+	}
+	return p
 }

@@ -222,8 +222,11 @@ func (p *search) beaten(kept []state, s *state) bool {
 }
 
 // left is a lower bound of the bytes that the link has to carry for the state, in the cache and not accumulated. The transfer under way counts for the
-// time that it has left, at most.
+// time that it has left, at most. With Keeps the cache does not tell what is to be carried, and 0 is a bound, too.
 func (p *search) left(s *state) int64 {
+	if p.Keeps {
+		return 0
+	}
 	all := p.chains.left(s.flushes, s.time)
 	end, ok := p.chains.next(s.flushes, s.time)
 	if !ok {

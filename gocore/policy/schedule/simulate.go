@@ -142,8 +142,9 @@ func (m *machine) encode(c Checkpoint) error {
 	t := m.encodeTime(raw)
 	m.out.Encoded += t
 	m.encoder = max(m.encoder, m.now) + t
-	m.release(m.encoder, held-encoded)
-	m.release(m.flush(m.encoder, encoded), encoded)
+	remains := m.remains(held, encoded)
+	m.release(m.encoder, held-remains)
+	m.release(m.flush(m.encoder, encoded), remains)
 	if !m.Overlap {
 		m.now = m.encoder
 		m.settle()

@@ -80,15 +80,15 @@ func (p *search) encode(s state, c *Checkpoint) (state, bool) {
 	}
 	s.raw, s.encoded, s.members = 0, 0, 0
 	s.time = at
-	done := max(s.encoder, at) + p.encodeTime(raw)
+	done, remains := max(s.encoder, at)+p.encodeTime(raw), p.remains(held, encoded)
 	if p.Overlap {
 		s.encoder = done
-		s.encodes = p.chains.add(s.encodes, done, held-encoded)
+		s.encodes = p.chains.add(s.encodes, done, held-remains)
 	} else {
 		s.time = done
 	}
 	s.link = max(s.link, done) + p.transfer(encoded)
-	s.flushes = p.chains.add(s.flushes, s.link, encoded)
+	s.flushes = p.chains.add(s.flushes, s.link, remains)
 	return p.decide(s, decision), true
 }
 
