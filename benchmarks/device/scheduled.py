@@ -27,7 +27,7 @@ from .histories import _software, _turns
 from .kinds import same
 
 MIB = 1 << 20
-TOTAL = 4096 * MIB
+TOTAL = 16384 * MIB
 ROOM = 1792 * MIB
 """Of the device tier: enough for the largest groups that a device encodes at once, and less than a history."""
 SOURCES = 8
@@ -51,9 +51,9 @@ class Cell(NamedTuple):
 
 CELLS = tuple(
     Cell(size * MIB, ratios, pace)
-    for size in (2, 16)
+    for size in (4, 16)
     for ratios in ((1.2,), (4.0,), (20.0, 4.0, 1.2))
-    for pace in (0.8, 2.0, 0)
+    for pace in (0.8, 2.0)
 )
 
 #: The letters that repeat; "none" moves plain bytes by a history that is not reduced.
@@ -82,7 +82,7 @@ def run(
         rates = card.rates(min(total, 256 * MIB))
         report.measure({f"{name} GB/s": round(rate / 1e9, 2) for name, rate in rates.items()})
         link = min(rates.values())
-        with opened(card, room, 2 * total) as store:
+        with opened(card, room, total + 2 * room) as store:
             differ, began = 0, time.monotonic()
             for number, cell in enumerate(cells, start=1):
                 until = began + limit * number / len(cells)
@@ -185,6 +185,9 @@ def _rows(report: Report, cell: Cell, count: int, found: dict[str, list[dict[str
             row[f"{what} by best"] = median(
                 [lap[what] / min(found[each][i][what] for each in FIXED) for i, lap in enumerate(laps)]
             )
+        calls = laps[-1]["course"].profile["measurements"] if laps[-1]["course"] else []
+        row["call MiB"] = median([call["bytes"] / MIB for call in calls]) if calls else None
+        row["call µs"] = median([call["seconds"] * 1e6 for call in calls]) if calls else None
         letters = laps[-1]["course"].letters if laps[-1]["course"] else ""
         row["letters"] = " ".join(f"{letter}{letters.count(letter)}" for letter in "UCAX-" if letter in letters)
         row["application s of rounds"] = [lap["application"] for lap in laps]

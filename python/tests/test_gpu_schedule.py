@@ -17,10 +17,9 @@ SIZE, COUNT = 1 << 20, 60
 def states(count=COUNT):
     """Random values of which three quarters are zero."""
     for step in range(count):
+        random = torch.Generator("cuda").manual_seed(step)
         array = torch.zeros(SIZE // 4, device="cuda")
-        array[: SIZE // 16] = torch.randn(
-            SIZE // 16, device="cuda", generator=torch.Generator("cuda").manual_seed(step)
-        )
+        array[: SIZE // 16] = torch.randn(SIZE // 16, device="cuda", generator=random)
         yield array
 
 
@@ -51,16 +50,18 @@ def test_letters(letters):
 
 def test_a_run_is_planned_by_the_one_before(tmp_path):
     file = tmp_path / "profile.json"
-    for number in range(3):
+    with velocpy.open(device="256MiB", host="512MiB") as store:
+        swept(store, "h", file)
+        assert not file.exists()
+    text = file.read_text()
+    assert len(json.loads(text)["observations"]) == COUNT
+    assert json.loads(text)["measurements"]
+    for _ in range(2):
         with velocpy.open(device="256MiB", host="512MiB") as store:
             course, _ = swept(store, "h", file)
-            assert file.exists() == (number > 0)
-        profile = json.loads(file.read_text())
-        assert len(profile["observations"]) == COUNT and profile["measurements"]
-        if number:
-            assert "-" not in course.letters and course.plans >= 1
-            assert profile == first
-        first = profile
+        assert "-" not in course.letters
+        assert course.plans >= 1
+        assert file.read_text() == text
 
 
 def test_several_histories_at_once():
