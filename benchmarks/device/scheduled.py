@@ -66,7 +66,7 @@ WAYS = (*FIXED, *PLANNED)
 def run(
     cells: tuple[Cell, ...] = CELLS,
     total: int = TOTAL,
-    rounds: int = 3,
+    rounds: int = 5,
     limit: float = 240,
     room: int = ROOM,
 ) -> Report:
@@ -92,8 +92,8 @@ def run(
         report.bars = [bar for bar in report.bars if not bar.measured]
     report.notes += [
         "'application' is the time until the last capture has returned, the pauses included, and 'to host' until all "
-        "checkpoints lie on the host: medians of rounds. 'by best' is the median, over the rounds, of the ratio to the "
-        "best of none, C, AX, AAAX and A7X in that round. 'letters' counts the decisions of the last round; '-': what "
+        "checkpoints lie on the host: medians of rounds. 'by best' is the ratio to the least of the medians of none, C, AX, "
+        "AAAX and A7X. 'letters' counts the decisions of the last round; '-': what "
         "was queued moved together."
     ]
     return report
@@ -181,10 +181,9 @@ def _rows(report: Report, cell: Cell, count: int, found: dict[str, list[dict[str
     for way, laps in found.items():
         row: dict[str, Any] = {"what": cell.text, "checkpoints": count, "way": way, "rounds counted": len(laps)}
         for what in ("application", "to host"):
+            fixed = [median([lap[what] for lap in found[each]]) for each in FIXED]
             row[f"{what} s"] = median([lap[what] for lap in laps])
-            row[f"{what} by best"] = median(
-                [lap[what] / min(found[each][i][what] for each in FIXED) for i, lap in enumerate(laps)]
-            )
+            row[f"{what} by best"] = row[f"{what} s"] / min(fixed)
         calls = laps[-1]["course"].profile["measurements"] if laps[-1]["course"] else []
         row["call MiB"] = median([call["bytes"] / MIB for call in calls]) if calls else None
         row["call µs"] = median([call["seconds"] * 1e6 for call in calls]) if calls else None
@@ -192,7 +191,7 @@ def _rows(report: Report, cell: Cell, count: int, found: dict[str, list[dict[str
         row["letters"] = " ".join(f"{letter}{letters.count(letter)}" for letter in "UCAX-" if letter in letters)
         row["application s of rounds"] = [lap["application"] for lap in laps]
         report.rows.append(row)
-        if way in ("profile", "queued"):
+        if way in PLANNED:
             report.bar(
                 f"application time, {way}, by the best fixed way: {cell.text}",
                 row["application by best"],

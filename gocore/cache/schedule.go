@@ -7,9 +7,6 @@ import (
 	"velocpy/gocore/policy/schedule"
 )
 
-// linkFixed is the time of a transfer beside that for its bytes, in plans: of an event and of the wait for it.
-const linkFixed = 10_000
-
 // Scheduled is the course that a version of a history belongs to, and its number there; nil: it belongs to none. The lock is held.
 func (c *Cache) Scheduled(history string, v *checkpoint.Version) (*schedule.Course, int) {
 	r := c.Reductions[history]
@@ -75,13 +72,13 @@ func (c *Cache) due(course *schedule.Course, t int) *schedule.Search {
 	return course.Due(c.terms(t))
 }
 
-// terms are those of plans for a device tier.
+// terms are those of plans for a device tier. What a transfer costs beside its bytes is measured as a part of the encoder's calls.
 func (c *Cache) terms(t int) schedule.Terms {
-	room := c.Engine.Capacity(t)
+	terms := schedule.Terms{Link: schedule.Link{Rate: c.Engine.FlushRate(t)}, Cache: c.Engine.Capacity(t)}
 	if s := c.staging[t]; s != nil && s.group > 0 {
-		room -= stagingBytes(s.group)
+		terms.Group, terms.Cache = s.group, max(terms.Cache-stagingBytes(s.group), 0)
 	}
-	return schedule.Terms{Link: schedule.Link{Rate: c.Engine.FlushRate(t), Fixed: linkFixed}, Cache: max(room, 0)}
+	return terms
 }
 
 // decided is what the schedule of its history says of a checkpoint.

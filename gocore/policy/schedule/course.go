@@ -51,6 +51,7 @@ type steady struct {
 type Terms struct {
 	Link  Link
 	Cache int64 // bytes
+	Group int64 // bytes that the encoder takes at once; 0: all
 }
 
 // NewCourse returns a course that has a profile, letters that repeat, or neither.

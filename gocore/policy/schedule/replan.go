@@ -64,7 +64,7 @@ func (c *Course) Due(t Terms) *Search {
 	c.searching = true
 	return &Search{from: c.captured, alike: alike, Instance: &Instance{
 		Checkpoints: all, Link: t.Link, Cache: t.Cache, Overlap: true, Slowdown: slowdown, Keeps: true,
-		Encoder: Encoder{Time: c.cost().Time, Temporary: func(int64) int64 { return 0 }}, // the encoder's buffers are set aside
+		Encoder: Encoder{Time: c.inGroups(t.Group), Temporary: func(int64) int64 { return 0 }}, // the encoder's buffers are set aside
 	}}
 }
 
@@ -85,16 +85,35 @@ func (c *Course) coming(cache int64) []Checkpoint {
 
 // horizon is for how many checkpoints that are alike letters are compared: for enough to fill the cache several times.
 func horizon(cache, size int64) int {
-	const fewest, most, caches = 128, 4096, 4
+	const fewest, most, caches = 128, 1024, 2
 	return int(min(max(caches*(cache/max(size, 1)), fewest), most))
 }
 
-func (c *Course) cost() Cost {
-	if cost, err := FitCost(c.calls); err == nil {
-		return cost
+// inGroups is the time of an encoder that takes so many bytes at once, and is called again for the others.
+func (c *Course) inGroups(group int64) func(bytes int64) int64 {
+	cost := c.cost()
+	if group <= 0 {
+		return cost.Time
 	}
-	if cost, err := FitCost(c.told); err == nil {
-		return cost
+	return func(bytes int64) int64 {
+		whole, rest := bytes/group, bytes%group
+		t := whole * cost.Time(group)
+		if rest > 0 {
+			t += cost.Time(rest)
+		}
+		return t
+	}
+}
+
+func (c *Course) cost() Cost {
+	for _, calls := range [][]Measurement{c.calls, c.told} {
+		if cost, err := FitCost(calls); err == nil {
+			return cost
+		}
+		if len(calls) > 0 { // of one size: what is not the time for the bytes is that of the call
+			fixed := calls[len(calls)-1].Seconds - float64(calls[len(calls)-1].Bytes)/defaultCost.Rate
+			return Cost{Fixed: max(fixed, 0), Rate: defaultCost.Rate}
+		}
 	}
 	return defaultCost
 }

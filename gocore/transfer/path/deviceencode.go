@@ -59,7 +59,7 @@ type deviceEncoder struct {
 	slots  []*encodedSlot
 	sent   []coded // the containers of which copies have been queued
 	sealed int     // of these, containers of which the host has the bytes, and has written the header
-	call   Call    // if there was one
+	call   Call    // of the first group
 }
 
 // encodeOnDevice brings the containers of slots of one device to the host, by one worker's lane, and returns an error for each. Slots that are small have
@@ -204,7 +204,7 @@ func (e *deviceEncoder) run(groups [][]coded) (last device.Event, err error) {
 				before = next
 				break
 			}
-			if len(groups) == 1 {
+			if i == 1 { // the device had nothing of this worker's to do before
 				e.call = Call{before.bytes(), before.known.Sub(began).Nanoseconds()}
 			}
 		}

@@ -35,7 +35,7 @@ type Staged struct {
 	GaveUp   bool             // the encoded bytes were too many, so the plain ones have moved
 	Encoding *model.Encoding  // of the bytes that were written; nil: they are plain, or a difference
 	Together int              // checkpoints that a device encoded together, this one included; 0: the host encoded it
-	Call     Call             // of the device's encoder, if it was one for all that was encoded together; with one of these
+	Call     Call             // of the device's encoder, for the first group of what was encoded together; with one of these
 
 	Difference *model.Difference // that was written; nil: none
 	First      int64             // bytes of its first occurrences
