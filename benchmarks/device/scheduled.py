@@ -92,7 +92,7 @@ def run(
         report.bars = [bar for bar in report.bars if not bar.measured]
     report.notes += [
         "'application' is the time until the last capture has returned, the pauses included, and 'to host' until all "
-        "checkpoints lie on the host: medians of rounds. 'by best' is the ratio to the least of the medians of none, C, AX, "
+        "checkpoints lie on the host: medians of rounds. 'by best' is the ratio to the least median of none, C, AX, "
         "AAAX and A7X. 'letters' counts the decisions of the last round; '-': what "
         "was queued moved together."
     ]

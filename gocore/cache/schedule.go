@@ -7,6 +7,9 @@ import (
 	"velocpy/gocore/policy/schedule"
 )
 
+// linkFixed is the time for which the link waits between two transfers, in ns, of the size of what was measured on an H100.
+const linkFixed = 10_000
+
 // Scheduled is the course that a version of a history belongs to, and its number there; nil: it belongs to none. The lock is held.
 func (c *Cache) Scheduled(history string, v *checkpoint.Version) (*schedule.Course, int) {
 	r := c.Reductions[history]
@@ -72,9 +75,9 @@ func (c *Cache) due(course *schedule.Course, t int) *schedule.Search {
 	return course.Due(c.terms(t))
 }
 
-// terms are those of plans for a device tier. What a transfer costs beside its bytes is measured as a part of the encoder's calls.
+// terms are those of plans for a device tier.
 func (c *Cache) terms(t int) schedule.Terms {
-	terms := schedule.Terms{Link: schedule.Link{Rate: c.Engine.FlushRate(t)}, Cache: c.Engine.Capacity(t)}
+	terms := schedule.Terms{Link: schedule.Link{Rate: c.Engine.FlushRate(t), Fixed: linkFixed}, Cache: c.Engine.Capacity(t)}
 	if s := c.staging[t]; s != nil && s.group > 0 {
 		terms.Group, terms.Cache = s.group, max(terms.Cache-stagingBytes(s.group), 0)
 	}

@@ -35,7 +35,7 @@ func (r *rules) runs(k int) Plan {
 		n, raw, encoded := 0, int64(0), int64(0)
 		for n < k && i+n < len(r.Checkpoints) {
 			c := &r.Checkpoints[i+n]
-			if raw, encoded = raw+c.Size, encoded+c.Encoded; r.hold(raw, encoded) > r.Cache {
+			if raw, encoded = raw+c.Size, encoded+c.Encoded; r.hold(raw, encoded) > r.Cache || n > 0 && !r.allows(raw) {
 				break
 			}
 			n++

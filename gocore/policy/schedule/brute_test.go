@@ -73,6 +73,7 @@ func instances(t *rapid.T, n int, overlap bool) *Instance {
 	default:
 		in.Encoder.Temporary = func(n int64) int64 { return n + header }
 	}
+	in.Longest = rapid.SampledFrom([]int64{0, 0, 10, 50}).Draw(t, "longest run")
 	largest := rapid.SampledFrom([]int64{3, 15, 40, 90}).Draw(t, "largest")
 	interval := rapid.SampledFrom([]int64{0, 3, 20, 60}).Draw(t, "longest interval")
 	equal := rapid.Bool().Draw(t, "equal")
@@ -157,7 +158,6 @@ func randomInstance(rng *rand.Rand, n int, overlap bool) *Instance {
 	in := &Instance{
 		Encoder: affine(int64(pick(5e3, 20e3, 95e3)), pick(50e9, 345e9, 1e12)), Link: Link{Rate: pick(25e9, 55e9), Fixed: int64(pick(0, 10e3))},
 		Cache: int64(pick(5, 12, 40) * (1 << 20)), Overlap: overlap, Slowdown: pick(1, 1.2, 2),
-		Keeps: rng.IntN(2) == 0,
 	}
 	pace, ratio := pick(20e9, 60e9, 200e9, 1e12), pick(0.9, 1.1, 1.5, 4, 20)
 	for range n {

@@ -20,6 +20,7 @@
 //     runs. Calls of the encoder run one at a time in the order of the captures. A call that waits has its temporary buffer already: a buffer taken
 //     later could come too late, and the room would have to be promised.
 //   - A checkpoint larger than the cache can only be U. It passes by the cache: the capture returns when its transfer has ended.
+//   - The bytes of a run may be bounded.
 //   - A plan is refused if a capture would not fit with everything else flushed. The plan of U alone always fits.
 //
 // # The paper's listing

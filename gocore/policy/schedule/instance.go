@@ -48,6 +48,8 @@ type Instance struct {
 	// Keeps lets a call of the encoder keep all that it holds until its transfer has ended, as in this store, where what is encoded passes through memory of the
 	// encoder. Otherwise only the encoded bytes are left when the encoder has ended (the paper's model).
 	Keeps bool
+	// Longest bounds the bytes of a run; 0: the cache alone does. A checkpoint that is larger can be encoded alone.
+	Longest int64
 }
 
 // The share of its speed that the application keeps beside the encoder is a multiple of 2^-shareBits.
@@ -135,6 +137,9 @@ func (r *rules) hold(raw, encoded int64) int64 {
 	}
 	return most + temporary
 }
+
+// allows tells whether a run may have so many bytes.
+func (r *rules) allows(raw int64) bool { return r.Longest <= 0 || raw <= r.Longest }
 
 // remains is the part of what a call holds that stays until its transfer has ended.
 func (r *rules) remains(held, encoded int64) int64 {

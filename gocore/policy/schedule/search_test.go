@@ -51,6 +51,17 @@ func TestNeverWorseThanBaselines(t *testing.T) {
 // What Bounded loses against the optimum on even and uneven instances of up to 60 checkpoints, with its default width and with the one that it has for a
 // thousand checkpoints. Instances for which Exact gives up do not count. The losses are deterministic.
 func TestBoundedLoss(t *testing.T) {
+	testLoss(t, func(*Instance) {}, map[int]loss{0: {0.0001, 0.005}, leastWidth: {0.001, 0.025}})
+}
+
+// The same with runs that are bounded and keep their input, for which the states are ranked less well.
+func TestBoundedLossOfTheStore(t *testing.T) {
+	testLoss(t, func(in *Instance) { in.Keeps, in.Longest = true, longestRun }, map[int]loss{0: {0.0005, 0.02}, leastWidth: {0.002, 0.05}})
+}
+
+type loss struct{ mean, most float64 }
+
+func testLoss(t *testing.T, change func(*Instance), limits map[int]loss) {
 	if raceDetector {
 		t.Skip("one goroutine searches: the run without the race detector says as much")
 	}
@@ -64,6 +75,7 @@ func TestBoundedLoss(t *testing.T) {
 			in = cells[rng.IntN(len(cells))].instance(n, 0.1, rng)
 			in.Overlap, in.Slowdown = overlap, 1.3
 		}
+		change(in)
 		exact, err := Exact(in, 5000)
 		if err != nil {
 			t.Fatal(err)
@@ -79,7 +91,7 @@ func TestBoundedLoss(t *testing.T) {
 			losses[width] = append(losses[width], float64(bounded.Outcome.Application)/float64(exact.Outcome.Application)-1)
 		}
 	}
-	for width, limit := range map[int]struct{ mean, most float64 }{0: {0.0001, 0.005}, leastWidth: {0.001, 0.025}} {
+	for width, limit := range limits {
 		list, sum := losses[width], 0.0
 		for _, loss := range list {
 			sum += loss

@@ -59,7 +59,8 @@ type machine struct {
 	encoder  int64     // end of the last call of the encoder that was queued
 	used     int64     // bytes of the cache
 	releases []release // sorted by time
-	raw      int64     // bytes that are accumulated
+	members  int       // checkpoints that are accumulated
+	raw      int64     // … their bytes
 	encoded  int64     // … once encoded
 	out      Outcome
 }
@@ -124,7 +125,7 @@ func (m *machine) capture(c Checkpoint, d Decision) error {
 		if err := m.allocate(c.Size); err != nil {
 			return err
 		}
-		m.raw, m.encoded = m.raw+c.Size, m.encoded+c.Encoded
+		m.raw, m.encoded, m.members = m.raw+c.Size, m.encoded+c.Encoded, m.members+1
 	default:
 		return m.encode(c)
 	}
@@ -134,11 +135,14 @@ func (m *machine) capture(c Checkpoint, d Decision) error {
 // encode queues one call of the encoder for the checkpoint and the accumulated ones, and the transfer behind it.
 func (m *machine) encode(c Checkpoint) error {
 	raw, encoded := m.raw+c.Size, m.encoded+c.Encoded
+	if m.members > 0 && !m.allows(raw) {
+		return fmt.Errorf("%w: a run of %s, and %s are allowed", ErrPlan, quantity.Sized(raw), quantity.Sized(m.Longest))
+	}
 	held := m.hold(raw, encoded)
 	if err := m.allocate(held - m.raw); err != nil {
 		return err
 	}
-	m.raw, m.encoded = 0, 0
+	m.raw, m.encoded, m.members = 0, 0, 0
 	t := m.encodeTime(raw)
 	m.out.Encoded += t
 	m.encoder = max(m.encoder, m.now) + t

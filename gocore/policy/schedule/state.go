@@ -56,7 +56,7 @@ func (p *search) whole(s state, c *Checkpoint) (state, bool) {
 
 // accumulate applies A. It refuses what no X could ever encode.
 func (p *search) accumulate(s state, c *Checkpoint) (state, bool) {
-	if p.hold(s.raw+c.Size, s.encoded+c.Encoded) > p.Cache {
+	if p.hold(s.raw+c.Size, s.encoded+c.Encoded) > p.Cache || !p.allows(s.raw+c.Size) {
 		return s, false
 	}
 	from, ok := p.work(s.time, s.encoder, c.Interval), false
@@ -72,6 +72,8 @@ func (p *search) encode(s state, c *Checkpoint) (state, bool) {
 	raw, encoded, decision := s.raw+c.Size, s.encoded+c.Encoded, Bulk
 	if s.members == 0 {
 		decision = Alone
+	} else if !p.allows(raw) {
+		return s, false
 	}
 	held := p.hold(raw, encoded)
 	at, ok := p.admit(&s, p.work(s.time, s.encoder, c.Interval), held-s.raw)

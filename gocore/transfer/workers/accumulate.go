@@ -11,8 +11,9 @@ import (
 // small and queued for flushing (Maurya et al., HiPC'23, section III). Checkpoints accumulate while the flushes before them are under way; the worker waits for
 // none.
 
-// accumulatedBytes is the most plain bytes that move together: those of one group in staging memory. More would keep the link waiting for the kernels.
-const accumulatedBytes = 8 << 20
+// accumulatedBytes is the most plain bytes that move together: a few groups of staging memory. While the link has one group, the next one is encoded; the first
+// of each transfer has nothing to hide behind. Their room is free when all have moved.
+const accumulatedBytes = 32 << 20
 
 // mostAccumulated is how many checkpoints move together. Each keeps a restore of it waiting for all.
 const mostAccumulated = 64
