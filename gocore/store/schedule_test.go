@@ -192,6 +192,9 @@ func (sch *workload) newCard(ordinal int) *card {
 		sch.t.Fatal(err)
 	}
 	k.base = at
+	if letters := []string{"AX", "AAAAX", "UAAX", "C"}; *reduced == "raw" && k.r.IntN(3) == 0 {
+		k.must(k.h.Reduce(Reduction{Method: "codec", Schedule: &Schedule{Repeat: letters[k.r.IntN(len(letters))]}}))
+	}
 	for range 3 {
 		k.streams = append(k.streams, uint64(sch.driver.Foreign(ordinal, k.r.IntN(2) == 0)))
 	}

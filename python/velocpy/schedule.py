@@ -107,7 +107,9 @@ def _read(file: Path) -> Any:
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidArgument(f"{file} cannot be read as a profile: {error}. Nothing was changed.") from None
     try:
-        return json.loads(text)
+        known = json.loads(text)
+        json.dumps(known, allow_nan=False)  # numbers that are none, or too large for a float
+        return known
     except (ValueError, RecursionError) as error:
         raise InvalidArgument(
             f"{file} is no profile of a schedule: {error}. Remove it, and the next run writes it."

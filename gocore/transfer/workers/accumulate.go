@@ -26,7 +26,8 @@ func (s *Workers) accumulate(c *workerPool, first *engine.Transfer) (all []*engi
 	most := min(accumulatedBytes, s.Engine.Capacity(max(first.To, 0))/accumulatedPart)
 	bytes, n := int64(0), 0
 	joins := func(x, first *engine.Transfer) bool {
-		return s.Set.Together && x.Rec.Size <= most/2 && canAccumulate(x, first) && s.decision(x) == s.decision(first) && s.decision(x) != schedule.Alone
+		d := s.decision(x)
+		return s.Set.Together && x.Rec.Size <= most/2 && canAccumulate(x, first) && d == s.decision(first) && d != schedule.Alone
 	}
 	return s.joined(c, first, joins, func(x *engine.Transfer) bool {
 		bytes, n = bytes+x.Rec.Size, n+1

@@ -76,7 +76,7 @@ func (s *Workers) joined(c *workerPool, first *engine.Transfer, joins func(x, fi
 // following returns another transfer whose source is filled; nil when there is none.
 func (s *Workers) following(c *workerPool, urgent bool) *engine.Transfer {
 	x := c.another(s.Engine, s.Now(), urgent)
-	for x != nil && (s.deferSource(c, x) || s.hold(c, x)) {
+	for x != nil && s.setAside(c, x) {
 		x = c.another(s.Engine, s.Now(), urgent)
 	}
 	return x

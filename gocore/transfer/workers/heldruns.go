@@ -114,12 +114,18 @@ func (s *Workers) isComplete(r *heldRun) bool {
 
 // Held is how many flushes are held back. The lock is held.
 func (s *Workers) Held() (n int) {
+	s.eachHeld(func(*engine.Transfer) { n++ })
+	return n
+}
+
+func (s *Workers) eachHeld(f func(x *engine.Transfer)) {
 	for _, c := range s.pools {
 		for _, r := range c.held {
-			n += len(r.members)
+			for _, x := range r.members {
+				f(x)
+			}
 		}
 	}
-	return n
 }
 
 // release takes the flushes of a run that is over, and tells how many they are; none, if none is. A run that ends early is joined by those of its checkpoints
@@ -136,7 +142,7 @@ func (s *Workers) release(c *workerPool) (all []*engine.Transfer, together int) 
 		if x == nil {
 			break
 		}
-		if !s.deferSource(c, x) && !s.hold(c, x) {
+		if !s.setAside(c, x) {
 			next = x
 		}
 	}

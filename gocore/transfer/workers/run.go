@@ -43,14 +43,7 @@ func (s *Workers) take(w *worker) (all []*engine.Transfer, together int) {
 		if _, bad := safego.Poisoned(); bad {
 			return nil, 0
 		}
-		if all, together = s.release(c); len(all) > 0 {
-			// they go first: they have waited
-		} else if x := c.next(s.Engine, s.Now()); x != nil {
-			if s.deferSource(c, x) || s.hold(c, x) {
-				continue
-			}
-			all, together = s.batch(c, x)
-		}
+		all, together, aside := s.obtain(c)
 		if len(all) > 0 {
 			if c.device != nil {
 				s.Host.BeginTransfer()
@@ -63,12 +56,36 @@ func (s *Workers) take(w *worker) (all []*engine.Transfer, together int) {
 			w.begin(len(all))
 			return all, together
 		}
+		if aside {
+			continue
+		}
 		s.Notify() // next may have found that a tier is full, and the waiting callers must learn it
 		c.resting++
 		c.wake.Wait()
 		c.resting--
 	}
 	return nil, 0
+}
+
+// obtain takes the transfers that are carried out next. aside: it has put one aside instead, and there may be others. The lock is held.
+func (s *Workers) obtain(c *workerPool) (all []*engine.Transfer, together int, aside bool) {
+	if all, together = s.release(c); len(all) > 0 {
+		return all, together, false
+	}
+	x := c.next(s.Engine, s.Now())
+	if x == nil {
+		return nil, 0, false
+	}
+	if s.setAside(c, x) {
+		return nil, 0, true
+	}
+	all, together = s.batch(c, x)
+	return all, together, false
+}
+
+// setAside puts a transfer aside if it has to wait for its source or for others.
+func (s *Workers) setAside(c *workerPool, x *engine.Transfer) bool {
+	return s.deferSource(c, x) || s.hold(c, x)
 }
 
 // done reports transfers that were carried out together. last: the worker has no more of those that it took.

@@ -91,7 +91,7 @@ func (s *Workers) EachDeferred(f func(x *engine.Transfer)) {
 	}
 }
 
-// ForgetSources releases the sources of transfers that no worker has begun. The workers have ended, and the lock is held.
+// ForgetSources releases the sources of transfers that no worker has begun, and the captures of flushes that are held back. The workers have ended, and the lock is held.
 func (s *Workers) ForgetSources() {
 	unbegun := func(x *engine.Transfer) { // also of versions that are gone
 		if x.Kind == engine.Spill {
@@ -100,6 +100,7 @@ func (s *Workers) ForgetSources() {
 	}
 	s.Engine.Unbegun(unbegun)
 	s.EachDeferred(unbegun)
+	s.eachHeld(func(x *engine.Transfer) { s.Orphans.Release(x.Rec.ID, x.Rec.Version) })
 	for _, c := range s.pools {
 		c.deferred, c.held = deferredSources{}, nil
 	}
