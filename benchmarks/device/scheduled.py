@@ -51,7 +51,7 @@ class Cell(NamedTuple):
 
 CELLS = tuple(
     Cell(size * MIB, ratios, pace)
-    for size in (4, 16)
+    for size in (16, 4)
     for ratios in ((1.2,), (4.0,), (20.0, 4.0, 1.2))
     for pace in (0.8, 2.0)
 )
