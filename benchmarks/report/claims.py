@@ -94,6 +94,11 @@ CLAIMS = (
         "histories that a device encodes, and the application beside it, by time",
         peer="the same as they are",
     ),
+    Claim(
+        r"scheduled: application",
+        "what leaves a device: planned, and as it is queued, by the application's time",
+        peer="the best of five fixed schedules",
+    ),
     Claim(r"opening: .*(s among|s to open)", "opening and listing 10^6 checkpoints, s"),
     Claim(r".*(did not come back|that differ|missing|lacks|faults)", "bytes that differ, what is missing: everybody's"),
     Claim(r"codec: ", "the codec's kernels on a device, GB/s of plain bytes"),
