@@ -72,8 +72,8 @@ def run(
 ) -> Report:
     """Histories of ``total`` bytes: for how long the application makes them, and until all of it is on the host.
 
-    The cells share ``limit`` seconds: after its share one begins no further round, but one counts. The last round
-    compares every restored byte. On host memory, where there is no GPU, nothing is encoded.
+    The cells share ``limit`` seconds: after its share one begins no further round, but one counts. The first
+    counted round compares every restored byte. On host memory, where there is no GPU, nothing is encoded.
     """
     card = card_for(64 << 10)
     report = Report("scheduled", {"total_mib": total / MIB, "device_mib": room / MIB, "rounds": rounds})

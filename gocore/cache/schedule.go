@@ -7,8 +7,12 @@ import (
 	"velocpy/gocore/policy/schedule"
 )
 
-// linkFixed is the time for which the link waits between two transfers, in ns, of the size of what was measured on an H100.
+// linkFixed is the pause of a link between two transfers, in ns. It is of the size that was measured on an H100.
 const linkFixed = 10_000
+
+// HeldPart is the part (as a divisor) of the tier below a device that checkpoints may take which move together. What is on its way has its room and cannot be
+// evicted.
+const HeldPart = 16
 
 // Scheduled is the course that a version of a history belongs to, and its number there; nil: it belongs to none. The lock is held.
 func (c *Cache) Scheduled(history string, v *checkpoint.Version) (*schedule.Course, int) {
@@ -26,13 +30,16 @@ func (c *Cache) BeginScheduled(history string, v *checkpoint.Version, size int64
 	}
 }
 
-// EndScheduled tells that the capture of a checkpoint in a device tier has returned. Where a plan is due, a goroutine searches it.
-func (c *Cache) EndScheduled(r *engine.Record) {
-	course, _ := c.Scheduled(r.Hist.Name, r.Version)
-	if course == nil {
+// EndScheduled tells that the capture of a checkpoint has returned, and whether a device tier has it. Where a plan is due, a goroutine searches it.
+func (c *Cache) EndScheduled(r *engine.Record, onDevice bool) {
+	course, number := c.Scheduled(r.Hist.Name, r.Version)
+	if course == nil || c.Closing {
 		return
 	}
 	course.End(c.Now())
+	if !onDevice {
+		course.Skip(number)
+	}
 	s := c.due(course, r.Top())
 	if s == nil {
 		return
@@ -77,7 +84,7 @@ func (c *Cache) due(course *schedule.Course, t int) *schedule.Search {
 
 // terms are those of plans for a device tier.
 func (c *Cache) terms(t int) schedule.Terms {
-	terms := schedule.Terms{Link: schedule.Link{Rate: c.Engine.FlushRate(t), Fixed: linkFixed}, Cache: c.Engine.Capacity(t)}
+	terms := schedule.Terms{Longest: c.Engine.Capacity(c.Engine.Below(t)) / HeldPart, Link: schedule.Link{Rate: c.Engine.FlushRate(t), Fixed: linkFixed}, Cache: c.Engine.Capacity(t)}
 	if s := c.staging[t]; s != nil && s.group > 0 {
 		terms.Group, terms.Cache = s.group, max(terms.Cache-stagingBytes(s.group), 0)
 	}

@@ -24,6 +24,7 @@ type Version struct {
 	Difference *model.Difference
 
 	Place  int64       // in the schedules of its history, from 1; 0: it has none
+	Waited bool        // its flush was put aside once for the sake of a schedule; it is not again
 	Serial uint64      // of this version in the catalog; 0: not yet assigned
 	Redone uint8       // how often its bytes were rewritten because a sync had failed
 	Gone   atomic.Bool // the version was dropped, replaced or consumed: transfers that copy it may stop

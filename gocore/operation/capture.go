@@ -161,9 +161,6 @@ func (op *capture) begin(h *engine.History, a *CheckpointArgs) error {
 		o.Top = dev.Tier
 	}
 	o.Shape = s.ShapeOf(h.Name, size, o.Top)
-	if dev != nil && o.Shape != nil {
-		s.BeginScheduled(h.Name, b, size)
-	}
 	op.device, op.streams, op.asked = dev, append([]uint64(nil), a.Streams...), op.now()
 	ready, err := op.fenceSources(size, a.SourceStays)
 	if err != nil {
@@ -179,6 +176,9 @@ func (op *capture) begin(h *engine.History, a *CheckpointArgs) error {
 		return s.Explain(err, nil)
 	}
 	op.capture, op.regions = c, a.Regions
+	if dev != nil && o.Shape != nil && !c.Spill {
+		s.BeginScheduled(h.Name, b, size)
+	}
 	switch {
 	case c.Spill && c.Err == nil:
 		op.source = borrow.New(a.Regions)
@@ -317,11 +317,11 @@ func (op *capture) endCapture(out *Outcome, err *status.Error) (status.Code, err
 	l := rec.Version.Layout
 	out.Ticket, out.Key, out.Waited, out.Layout, out.Slot = rec.ID, rec.Key, op.waited, l.ID, l.Slot
 	out.HintsLeft = int64(rec.Hist.HintsLeft())
+	op.s.EndScheduled(rec, err == nil && op.s.DeviceTier(op.capture.Tier) != nil)
 	if err != nil {
 		return err.Code, err
 	}
 	if op.device != nil {
-		op.s.EndScheduled(rec)
 		op.s.Host.Captured(op.asked, op.s.Now(), rec.Size)
 	}
 	return status.OK, nil

@@ -23,7 +23,7 @@ func (r *Reduction) course() (*schedule.Course, error) {
 	if m := methods[r.Method]; m.encodes != encoding.Codec || r.Compressor != "" || m.refers {
 		return nil, status.New(status.Invalid, "a schedule is for the method \"codec\" without a compressor, with which a device encodes")
 	}
-	repeat, err := schedule.ParsePlan(r.Schedule.Repeat)
+	repeat, err := schedule.ParseRepeat(r.Schedule.Repeat)
 	if err != nil {
 		return nil, status.Wrap(status.Invalid, err, "the letters that repeat are none of a schedule")
 	}

@@ -98,38 +98,46 @@ func TestAScheduleAccumulates(t *testing.T) {
 	}
 }
 
-// What needs the room or the bytes of checkpoints that are held back lets them go: a caller that waits for them, a capture without room, a drop, another schedule,
-// and the end of the time that the plan predicted.
+// What needs the room or the bytes of checkpoints that are held back lets them go: a caller that waits for them, a capture without room on the device or in the host
+// tier, a drop, a smaller tier, another schedule, and a run that has become too long.
 func TestARunEndsEarly(t *testing.T) {
-	const size, count = 1 << 20, 20
-	letters := strings.Repeat("A", 200) + "X"
-	for name, end := range map[string]func(b *board, c *client){
-		"for a wait": func(b *board, c *client) { b.check(c.wait(0, status.TierHost)) },
-		"for room": func(b *board, c *client) {
-			at := b.alloc(size)
-			for k := range int64(200) {
-				out, err := c.putOn(b, count+k, at, size)
-				b.check(err)
-				c.untilCaptured(out)
+	const size, count = 100_004, 20
+	more := func(b *board, c *client, n int64) {
+		at := b.alloc(size)
+		for k := range n {
+			out, err := c.putOn(b, count+k, at, size)
+			b.check(err)
+			c.untilCaptured(out)
+		}
+	}
+	for name, at := range map[string]struct {
+		device int64
+		end    func(b *board, c *client)
+	}{
+		"for a wait":             {4 << 20, func(b *board, c *client) { b.check(c.wait(0, status.TierHost)) }},
+		"for room on the device": {4 << 20, func(b *board, c *client) { more(b, c, 40) }},
+		"for room in the host": {4 << 20, func(_ *board, c *client) {
+			other := newClient(c.t, c.s, "other")
+			for k := range int64(8) { // the last one finds no room, and the tier is full without it
+				_, _ = other.put(k, make([]byte, 8<<20))
 			}
-		},
-		"for drops": func(b *board, c *client) { c.drop(0) },
-		"with another schedule": func(b *board, c *client) {
+		}},
+		"for drops":          {4 << 20, func(_ *board, c *client) { c.drop(0) }},
+		"for a smaller tier": {4 << 20, func(_ *board, c *client) { c.resize(1 << 20) }},
+		"when it is full":    {32 << 20, func(b *board, c *client) { more(b, c, 64-count) }},
+		"with another schedule": {4 << 20, func(b *board, c *client) {
 			b.check(c.h.Reduce(Reduction{Method: "codec", Schedule: &Schedule{Repeat: "C"}}))
-		},
-		"with none": func(b *board, c *client) { b.check(c.h.Reduce(Reduction{Method: "codec"})) },
+		}},
+		"with none": {4 << 20, func(b *board, c *client) { b.check(c.h.Reduce(Reduction{Method: "codec"})) }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b, c := scheduled(t, Schedule{Repeat: letters}, func(c *config.Config) { c.Devices[0].Bytes = 130 << 20 })
+			b, c := scheduled(t, Schedule{Repeat: strings.Repeat("A", 200) + "X"}, func(c *config.Config) { c.Devices[0].Bytes = at.device })
 			for k := range int64(count) {
 				c.mustPutOn(b, k, few(size, uint64(k)))
 			}
 			eventually(t, "all flushes are held back", func() bool { return c.heldBack() == count })
-			end(b, c)
+			at.end(b, c)
 			eventually(t, "the run ends", func() bool { return c.flushed() > 0 })
-			if name == "for room" {
-				b.check(c.wait(0, status.TierHost))
-			}
 			for k := range int64(count) {
 				if k > 0 || name != "for drops" {
 					c.mustGetOn(b, k, few(size, uint64(k)))

@@ -128,14 +128,15 @@ func (h *History) reduce(r *Reduction, course *schedule.Course) error {
 		known = &cache.Reduction{}
 		s.Reductions[h.h.Name] = known
 	}
-	known.Begin(course)
 	if f := &known.Figures; known.Planner != nil && f.Method == r.Method && f.Chunk == r.Chunk && f.Digest == r.Digest && f.Compressor == r.Compressor {
+		known.Begin(course)
 		return nil
 	}
 	l, err := s.lineageOf(r)
 	if err != nil {
 		return err
 	}
+	known.Begin(course)
 	known.Planner, known.Lineage = encoding.New(methods[r.Method].encodes, compressors[r.Compressor]), l
 	if s.Set.Host != nil && known.Planner.OnDevice() {
 		s.SetStagingAside()

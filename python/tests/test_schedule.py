@@ -4,6 +4,7 @@ What they do is tested in Go, and on a GPU.
 """
 
 import json
+import os
 import pickle
 import threading
 from pathlib import Path
@@ -52,6 +53,7 @@ def test_schedules_that_are_none(made, error, told):
         ({"reduce": "codec", "schedule": 3}, InvalidType, "give a path or a velocpy.schedule.Schedule"),
         ({"reduce": "codec", "schedule": Schedule(repeat="AAXA")}, InvalidArgument, "it ends with an A"),
         ({"reduce": "codec", "schedule": Schedule(repeat="XC")}, InvalidArgument, "no A precedes it"),
+        ({"reduce": "codec", "schedule": Schedule(repeat="C" * 4097)}, InvalidArgument, "4096 are allowed"),
     ],
 )
 def test_schedules_that_cannot_be(store, options, error, told):
@@ -70,17 +72,14 @@ def test_schedules_that_cannot_be(store, options, error, told):
         (json.dumps(PROFILE | {"more": 1}), "unknown field"),
         (json.dumps(PROFILE).replace("262144", "-1"), "below zero"),
         (json.dumps(PROFILE).replace("262144", "1e400"), "no profile of a schedule"),
-        ("null", None),
+        ("null", "it says null"),
     ],
 )
 def test_files_that_are_no_profiles(store, tmp_path, text, told):
     file = tmp_path / "p.json"
     file.write_bytes(text.encode("latin-1"))
-    if told is None:
+    with pytest.raises(InvalidArgument, match=told):
         store.history("h", reduce="codec", schedule=file)
-    else:
-        with pytest.raises(InvalidArgument, match=told):
-            store.history("h", reduce="codec", schedule=file)
     assert file.read_bytes() == text.encode("latin-1")
 
 
@@ -128,6 +127,30 @@ def test_a_profile_is_written_once(tmp_path: Path):
         thread.join()
     assert json.loads(file.read_text()) in profiles
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_file_system_without_links(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(os, "link", lambda *_: (_ for _ in ()).throw(PermissionError(1, "no links")))
+    schedule.write(tmp_path / "p.json", PROFILE)
+    assert json.loads((tmp_path / "p.json").read_text()) == PROFILE
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_folder_that_is_missing_is_noticed_at_once(store, tmp_path):
+    with pytest.raises(InvalidArgument, match="there is no folder"):
+        store.history("h", reduce="codec", schedule=tmp_path / "none" / "p.json")
+
+
+def test_what_was_observed_is_written_once_and_after_an_error(store, tmp_path):
+    """As `close` does it, on what a device would have observed."""
+    history = store.history("h", reduce="codec", schedule=tmp_path / "p.json")
+    assert history.course is not None
+    store._observed[tmp_path / "none" / "p.json"] = PROFILE
+    store._observed[tmp_path / "p.json"] = PROFILE
+    with pytest.raises(TierIOError, match="cannot be written"):
+        store.close()
+    assert json.loads((tmp_path / "p.json").read_text()) == PROFILE
+    store.close()
 
 
 def test_a_profile_that_cannot_be_written(tmp_path: Path):

@@ -19,30 +19,35 @@ from .errors import InvalidArgument, InvalidType, TierIOError
 #: A path to a profile.
 Profiled = str | os.PathLike[str]
 
+#: Profiles by their files.
+Observed = dict[Path, dict[str, list[dict[str, Any]]]]
+
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """What becomes of each checkpoint of a CUDA device on its way to the host (Maurya et al., HiPC'23, section III).
 
     ``"U"``: it goes as it is. ``"C"``: it is encoded alone. ``"A"``: it stays in the device's tier until a later
-    checkpoint of the history with ``"X"`` is captured, and is then encoded with it by one call. What needs its room or
-    its bytes ends that earlier: a capture without room, a restore from below, a wait for the host tier; and so does a
-    run of checkpoints that takes twice as long as predicted. So a schedule that does not come true costs time, and
-    nothing else.
+    checkpoint of the history with ``"X"`` is captured, and is then encoded with it by one call. A run ends early when
+    a capture or a flush waits for room, when a caller waits for one of its checkpoints in a lower tier or drops it,
+    when it has 64 checkpoints or a sixteenth of the host tier, and when it takes 2 ms more than twice as long as was
+    predicted, or 10 s. Until then its checkpoints are on the device alone, and so are not durable.
+    ``Tuning(together=False)`` encodes each alone.
 
-    Plans are made so that the application is blocked as short as possible, by a dynamic programme over the sizes, the
-    times between captures, the sizes once encoded, the rate of the link and the times of the encoder, as they were
-    measured. A run that deviates by more than 15 % from what was expected is planned anew from there on.
+    Plans let the application be blocked as short as possible, by the sizes, the times between captures, the sizes once
+    encoded, the rate of the link and the times of the encoder, as they were measured: with a profile by a dynamic
+    programme, without one by comparing letters that repeat. A run that deviates by more than 15 % from what was
+    expected is planned anew from there on.
 
     Parameters
     ----------
     profile
         A file with the sizes and times of an earlier run of the same application. If there is none, this run measures,
         and the file is written when the store is closed; another process that has written it meanwhile keeps its own.
-        None: plans are made for 64 checkpoints at a time that are like the last ones.
+        None: plans are made for checkpoints that are like the last ones.
     repeat
         Letters that repeat, instead of plans, as for comparison: ``"C"`` encodes each checkpoint alone, ``"AAAX"`` four
-        at a time. "": plans.
+        at a time. At most 4096. "": plans.
 
     Raises
     ------
@@ -95,7 +100,12 @@ def told(schedule: Schedule | None) -> dict[str, Any] | None:
     """What the core is told."""
     if schedule is None:
         return None
-    profile = None if schedule.profile is None else _read(Path(schedule.profile))
+    profile = None
+    if schedule.profile is not None:
+        file = Path(schedule.profile)
+        if not file.absolute().parent.is_dir():
+            raise InvalidArgument(f"the profile {file} cannot be written: there is no folder {file.absolute().parent}.")
+        profile = _read(file)
     return {"profile": profile, "repeat": schedule.repeat}
 
 
@@ -109,6 +119,8 @@ def _read(file: Path) -> Any:
     try:
         known = json.loads(text)
         json.dumps(known, allow_nan=False)  # numbers that are none, or too large for a float
+        if known is None:
+            raise ValueError("it says null")
         return known
     except (ValueError, RecursionError) as error:
         raise InvalidArgument(
@@ -128,11 +140,16 @@ def write(file: Path, profile: dict[str, list[dict[str, Any]]]) -> None:
     try:
         beside.write_text(json.dumps(profile), encoding="utf-8")
         try:
-            with contextlib.suppress(FileExistsError):
-                os.link(beside, file)
-        finally:
+            os.link(beside, file)
+        except FileExistsError:
+            beside.unlink()
+        except OSError:  # a file system without links: the last one who writes stays
+            beside.replace(file)
+        else:
             beside.unlink()
     except OSError as error:
+        with contextlib.suppress(OSError):
+            beside.unlink()
         failure = TierIOError(f"the profile {file} cannot be written: {error.strerror}. No checkpoint is affected.")
         failure.errno, failure.strerror = error.errno, error.strerror
         raise failure from error

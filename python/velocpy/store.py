@@ -114,6 +114,7 @@ class Store:
         self._places = tuple(1 + int(budget["ordinal"]) for budget in config.get("devices", ()))
         self._histories: dict[str, History] = {}
         self._profiles: dict[str, Path] = {}  # of schedules, by history: to be written when the store is closed
+        self._observed: schedules.Observed = {}  # what goes there
         self._turn = next(_turns)
         self._directory = paths.identity_of(config["path"]) if config["durable"] else None
         self._recorded: dict[str, int] = {}  # counters at the last record of what moved
@@ -257,7 +258,7 @@ class Store:
             history._core.reduce(told)
             self._profiles.pop(name, None)
             if wanted is not None and wanted.profile is not None and not Path(wanted.profile).exists():
-                self._profiles[name] = Path(wanted.profile)
+                self._profiles[name] = Path(wanted.profile).absolute()
         return history
 
     def _named(self, name: str) -> History:
@@ -607,28 +608,43 @@ class Store:
         failure: VelocError | None = None
         if not self._closed and records.wanted():
             records.moved(self)
-        observed = {} if self._closed else self._observed()
+        if not self._closed:
+            self._observe()
         try:
             self._close_core(timeout)
         except TierIOError as undone:
             failure = undone
         except BelatedCorruption:
-            if self._unflushed is not None:
-                log.error("%s", self._unflushed)
+            for unsaid in (self._unflushed, self._write_profiles()):
+                if unsaid is not None:
+                    log.error("%s", unsaid)
             raise
         failure, self._unflushed = self._unflushed or failure, None
-        for file, profile in observed.items():
+        unwritten = self._write_profiles()
+        failure = failure or unwritten
+        if failure is not None:
+            raise failure
+
+    def _observe(self) -> None:
+        """Remembers what the first runs of schedules have observed: a store that is closed cannot be asked."""
+        for name, file in list(self._profiles.items()):
+            try:
+                course = self._histories[name].course
+            except VelocError:  # the core has failed, which close tells
+                continue
+            if course is not None and course.profile["observations"]:
+                self._observed[file] = course.profile
+
+    def _write_profiles(self) -> VelocError | None:
+        """Writes what was observed into its files, once; gives the first error."""
+        failure: VelocError | None = None
+        while self._observed:
+            file, profile = self._observed.popitem()
             try:
                 schedules.write(file, profile)
             except TierIOError as unwritten:
                 failure = failure or unwritten
-        if failure is not None:
-            raise failure
-
-    def _observed(self) -> dict[Path, dict[str, list[dict[str, Any]]]]:
-        """What the first runs of schedules have observed, by the files to which it goes."""
-        courses = ((file, self._histories[name].course) for name, file in list(self._profiles.items()))
-        return {file: course.profile for file, course in courses if course and course.profile["observations"]}
+        return failure
 
     def _flush(self, timeout: float | None) -> VelocError | None:
         """Makes a durable store's checkpoints durable; gives the error when that cannot be."""

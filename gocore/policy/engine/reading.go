@@ -43,7 +43,7 @@ func (e *Engine) awaitsRoom(t int) bool {
 		return true
 	}
 	for _, l := range e.links {
-		if l.lower == t && l.paused == tr.version+1 {
+		if l.lower == t && l.paused == tr.version+1 && l.queued > l.flushing {
 			return true
 		}
 	}

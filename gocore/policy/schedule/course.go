@@ -11,7 +11,9 @@ type Course struct {
 	steady  steady // behind the profile
 
 	captured int   // checkpoints so far; their numbers begin with 0
-	returned int64 // when the capture before returned
+	returned int64 // when the capture before returned …
+	any      bool  // … if there was one
+	changes  int   // of decisions that were made before
 	seen     []Observation
 	calls    []Measurement // of the encoder, the last ones
 	told     []Measurement // … of the profile
@@ -34,6 +36,8 @@ const (
 	unknownBytes = -1
 	// mostCourse bounds the checkpoints that a course follows.
 	mostCourse = 1 << 20
+	// mostRepeated bounds the letters that repeat.
+	mostRepeated = 4096
 	// mostCalls bounds the calls of the encoder whose times count.
 	mostCalls = 64
 	// least is from how many checkpoints others are predicted.
@@ -52,6 +56,8 @@ type Terms struct {
 	Link  Link
 	Cache int64 // bytes
 	Group int64 // bytes that the encoder takes at once; 0: all
+	// Longest bounds the bytes of a run, for the sake of the tier below; 0: no bound of its own.
+	Longest int64
 }
 
 // NewCourse returns a course that has a profile, letters that repeat, or neither.
@@ -69,7 +75,7 @@ func (c *Course) Begin(now, size int64) int {
 	c.captured++
 	if number < mostCourse {
 		interval := int64(0)
-		if number > 0 {
+		if c.any {
 			interval = max(now-c.returned, 0)
 		}
 		c.seen = append(c.seen, Observation{Size: size, Encoded: unknownBytes, Interval: interval})
@@ -81,7 +87,22 @@ func (c *Course) Begin(now, size int64) int {
 }
 
 // End tells that the capture has returned: its application works again.
-func (c *Course) End(now int64) { c.returned = now }
+func (c *Course) End(now int64) { c.returned, c.any = now, true }
+
+// Skip tells that a checkpoint will not leave the cache: its capture has failed, or it went elsewhere. The run before it ends.
+func (c *Course) Skip(number int) {
+	if number < 0 || number >= len(c.seen) {
+		return
+	}
+	c.set(number, Whole)
+	if c.decided(number-1) == Accumulate {
+		c.set(number-1, Bulk)
+	}
+	c.changes++
+}
+
+// Changes is how often a decision was changed that the letters had before.
+func (c *Course) Changes() int { return c.changes }
 
 // next is the letter of a checkpoint that no plan is made for.
 func (c *Course) next(number int) Decision {

@@ -18,6 +18,14 @@ type Plan []Decision
 
 func (p Plan) String() string { return string(p) }
 
+// ParseRepeat reads letters that repeat: those of a plan, and not too many.
+func ParseRepeat(letters string) (Plan, error) {
+	if len(letters) > mostRepeated {
+		return nil, fmt.Errorf("%w: %d letters repeat, and %d are allowed", ErrPlan, len(letters), mostRepeated)
+	}
+	return ParsePlan(letters)
+}
+
 // ParsePlan reads the letters of a plan. It refuses other letters, and an A without its X or the reverse.
 func ParsePlan(letters string) (Plan, error) {
 	p := Plan(letters)

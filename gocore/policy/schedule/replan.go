@@ -27,7 +27,8 @@ var defaultCost = Cost{Fixed: 50e-6, Rate: 500e9}
 // that a device encodes). It lets checkpoints go as they are where nothing waits for the link.
 const slowdown = 1.05
 
-// longestRun bounds the bytes of a run. Nothing of its room is free before the end, and on an H100 runs of some 300 MiB took longer than such of 32 to 128 MiB.
+// longestRun bounds the bytes of a run, beside the terms. Nothing of its room is free before the end, and on an H100 runs of some 300 MiB took longer than such of
+// 32 to 128 MiB.
 const longestRun = 64 << 20
 
 // Search is a plan to be made.
@@ -37,7 +38,15 @@ type Search struct {
 	alike    bool // all checkpoints are like the last ones
 }
 
-// Find searches the plan. It takes milliseconds.
+// longest is the most bytes of a run.
+func (t *Terms) longest() int64 {
+	if t.Longest > 0 {
+		return min(t.Longest, longestRun)
+	}
+	return longestRun
+}
+
+// Find searches the plan. For the longest one it takes some 50 ms.
 func (s *Search) Find() (Plan, error) {
 	if s.alike {
 		best, _, err := BestBaseline(s.Instance)
@@ -66,15 +75,18 @@ func (c *Course) Due(t Terms) *Search {
 	}
 	c.searching = true
 	return &Search{from: c.captured, alike: alike, Instance: &Instance{
-		Checkpoints: all, Link: t.Link, Cache: t.Cache, Overlap: true, Slowdown: slowdown, Keeps: true, Longest: longestRun,
+		Checkpoints: all, Link: t.Link, Cache: t.Cache, Overlap: true, Slowdown: slowdown, Keeps: true, Longest: t.longest(),
 		Encoder: Encoder{Time: c.inGroups(t.Group), Temporary: func(int64) int64 { return 0 }}, // the encoder's buffers are set aside
 	}}
 }
 
+// mostPlanned bounds the checkpoints of a plan. The next ones are planned when it ends.
+const mostPlanned = 4096
+
 // coming predicts the next checkpoints.
 func (c *Course) coming(cache int64) []Checkpoint {
 	if c.captured < len(c.profile) {
-		all := make([]Checkpoint, len(c.profile)-c.captured)
+		all := make([]Checkpoint, min(len(c.profile)-c.captured, mostPlanned))
 		for i := range all {
 			all[i] = c.scale.of(c.profile[c.captured+i])
 		}
@@ -127,7 +139,7 @@ func (c *Course) Take(s *Search, p Plan, err error) {
 	c.searching = false
 	switch skip := c.captured - s.from; {
 	case err != nil:
-		c.first, c.planned = s.from, s.Instance.Checkpoints // no other search before these have come
+		c.first, c.planned = s.from, s.Instance.Checkpoints // no other search before these have come, unless they deviate
 		return
 	case s.alike:
 		c.cut()
@@ -136,7 +148,7 @@ func (c *Course) Take(s *Search, p Plan, err error) {
 	case skip < len(p):
 		c.cut()
 		for i, d := range p[skip:] {
-			if i == 0 && d == Bulk { // those before it went their own way
+			if i == 0 && d == Bulk { // the worker flushes those before it without this one
 				d = Alone
 			}
 			c.set(c.captured+i, d)
@@ -154,6 +166,7 @@ func (c *Course) cut() {
 	if last := c.captured - 1; c.decided(last) == Accumulate {
 		c.plan[last] = Bulk
 	}
+	c.changes++
 }
 
 // firstRun is the plan up to the end of its first run.

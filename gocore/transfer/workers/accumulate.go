@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"velocpy/gocore/cache"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/policy/schedule"
 	"velocpy/gocore/transfer/path"
@@ -9,21 +10,18 @@ import (
 
 // A device needs a launch and a wait for what it encodes, however little that is, and a wait for what it copies. So the worker of its link moves together what is
 // small and queued for flushing (Maurya et al., HiPC'23, section III). Checkpoints accumulate while the flushes before them are under way; the worker waits for
-// none.
+// none, unless the schedule of a history says so (heldruns.go).
 
-// accumulatedBytes is the most plain bytes that move together: a few groups of staging memory. While the link has one group, the next one is encoded; the first
-// of each transfer has nothing to hide behind. Their room is free when all have moved.
+// accumulatedBytes is the most plain bytes that move together: a few groups of staging memory. While the link carries one group, the device encodes the next one;
+// while it encodes the first one of a transfer, the link may be idle. The room of all these checkpoints in the device's tier becomes free when the last has moved.
 const accumulatedBytes = 32 << 20
 
 // mostAccumulated is how many checkpoints move together. Each keeps a restore of it waiting for all.
 const mostAccumulated = 64
 
-// accumulatedPart is the part (as a divisor) of the tier below that they may take there. What is on its way has its room and cannot be evicted.
-const accumulatedPart = 16
-
 // accumulate continues the flush of a small checkpoint from a device with others that can move together with it. The lock is held.
 func (s *Workers) accumulate(c *workerPool, first *engine.Transfer) (all []*engine.Transfer, together int) {
-	most := min(accumulatedBytes, s.Engine.Capacity(max(first.To, 0))/accumulatedPart)
+	most := min(accumulatedBytes, s.Engine.Capacity(max(first.To, 0))/cache.HeldPart)
 	bytes, n := int64(0), 0
 	joins := func(x, first *engine.Transfer) bool {
 		d := s.decision(x)

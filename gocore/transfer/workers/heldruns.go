@@ -4,20 +4,25 @@ import (
 	"slices"
 	"time"
 
+	"velocpy/gocore/cache"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/policy/schedule"
 	"velocpy/gocore/transfer/path"
 )
 
-// A schedule lets checkpoints accumulate in the device's cache until a later one of their history is captured, and encodes all of them by one call (Maurya et
-// al., HiPC'23, section III-B: A until X). Their flushes are put aside meanwhile. That costs time at most: whatever needs their room or their bytes, or a plan that
-// does not come true, ends the run early.
+// A schedule lets checkpoints accumulate in the device's cache until a later one of their history is captured, and then one call encodes all of them (Maurya et
+// al., HiPC'23, section III-B: A until X). The worker of the link puts their flushes aside meanwhile. It ends a run early when a capture or a flush waits for room
+// in one of their tiers, when a caller waits for one of these checkpoints in a lower tier or drops it, and when the run has taken too long.
 
 // heldRun is the flushes of one run so far.
 type heldRun struct {
 	course  *schedule.Course
 	members []*engine.Transfer // in the order in which they came
-	until   int64              // the time at which the run ends whatever comes, ns
+	bytes   int64              // plain bytes of the members
+	most    int64              // that there may be
+	last    int                // the checkpoint that ends the run, as it was …
+	changes int                // … after so many changes of the course
+	until   int64              // the time at which the run ends in any case, ns
 	timer   *time.Timer        // wakes a worker then
 }
 
@@ -26,7 +31,7 @@ const (
 	patience = 2
 	// grace is what it may take in addition.
 	grace = 2 * time.Millisecond
-	// longestRun bounds it, ns.
+	// longestRun bounds both, ns.
 	longestRun = int64(10 * time.Second)
 )
 
@@ -40,7 +45,7 @@ func (s *Workers) decision(x *engine.Transfer) schedule.Decision {
 
 // hold puts the flush of a checkpoint aside that is to be encoded with later ones, and that of the last one of such a run. The lock is held.
 func (s *Workers) hold(c *workerPool, x *engine.Transfer) bool {
-	if c.device == nil || x.Kind != engine.Flush || x.Side != engine.UpperSide {
+	if c.device == nil || x.Kind != engine.Flush || x.Side != engine.UpperSide || x.Rec.Version.Waited || !s.Set.Together {
 		return false
 	}
 	course, number := s.Scheduled(x.Rec.Hist.Name, x.Rec.Version)
@@ -53,23 +58,51 @@ func (s *Workers) hold(c *workerPool, x *engine.Transfer) bool {
 		return false
 	}
 	last := course.Last(number)
-	i := slices.IndexFunc(c.held, func(r *heldRun) bool { return r.course == course && r.members[0].From == x.From && s.last(r) == last })
+	i := slices.IndexFunc(c.held, func(r *heldRun) bool {
+		return r.course == course && r.members[0].From == x.From && s.last(r) == last && !r.isFull()
+	})
 	if i < 0 {
 		if last == number {
 			return false
 		}
 		i = len(c.held)
-		wait := min(float64(patience)*float64(course.Until(last))+float64(s.Grace), float64(longestRun))
-		c.held = append(c.held, &heldRun{course: course, until: s.Now() + int64(wait), timer: s.wakeAfter(int64(wait))})
+		c.held = append(c.held, s.newRun(course, last, x))
 	}
 	r := c.held[i]
 	s.Engine.PutAside(x)
-	r.members = append(r.members, x)
+	x.Rec.Version.Waited = true
+	r.members, r.bytes = append(r.members, x), r.bytes+x.Rec.Size
 	return true
 }
 
-// last is the checkpoint that ends a run.
-func (s *Workers) last(r *heldRun) int { return r.course.Last(s.number(r.members[0])) }
+// newRun begins a run with the flush of its first checkpoint.
+func (s *Workers) newRun(course *schedule.Course, last int, x *engine.Transfer) *heldRun {
+	wait := min(float64(patience)*float64(course.Until(last))+float64(s.Grace), float64(longestRun))
+	return &heldRun{
+		course: course, last: last, changes: course.Changes(), most: s.Engine.Capacity(x.To) / cache.HeldPart,
+		until: s.Now() + int64(wait), timer: s.wakeAfter(int64(wait)),
+	}
+}
+
+// isFull tells whether no more checkpoints join the run.
+func (r *heldRun) isFull() bool { return r.bytes >= r.most || len(r.members) >= mostAccumulated }
+
+// last is the checkpoint that ends a run; -1: the history has another course now.
+func (s *Workers) last(r *heldRun) int {
+	first := s.number(r.members[0])
+	if first < 0 || s.courseOf(r.members[0]) != r.course {
+		return -1
+	}
+	if n := r.course.Changes(); n != r.changes {
+		r.last, r.changes = r.course.Last(first), n
+	}
+	return r.last
+}
+
+func (s *Workers) courseOf(x *engine.Transfer) *schedule.Course {
+	course, _ := s.Scheduled(x.Rec.Hist.Name, x.Rec.Version)
+	return course
+}
 
 // number is the place of a checkpoint in the course of its history; -1: that was another course.
 func (s *Workers) number(x *engine.Transfer) int {
@@ -99,17 +132,13 @@ func (s *Workers) releasable(c *workerPool) int {
 }
 
 func (s *Workers) isOver(r *heldRun) bool {
-	return s.Now() >= r.until || s.isComplete(r) || slices.ContainsFunc(r.members, s.Engine.Needed)
+	return s.Now() >= r.until || r.isFull() || s.isComplete(r) || slices.ContainsFunc(r.members, s.Engine.Needed)
 }
 
-// isComplete tells whether the checkpoint that ends the run is there, or none will.
+// isComplete tells whether the flush of the run's last checkpoint is there, or the history has another course now.
 func (s *Workers) isComplete(r *heldRun) bool {
-	first := s.number(r.members[0])
-	if first < 0 {
-		return true
-	}
-	last := r.course.Last(first)
-	return slices.ContainsFunc(r.members, func(x *engine.Transfer) bool { return s.number(x) == last })
+	last := s.last(r)
+	return last < 0 || slices.ContainsFunc(r.members, func(x *engine.Transfer) bool { return s.number(x) == last })
 }
 
 // Held is how many flushes are held back. The lock is held.
@@ -128,8 +157,8 @@ func (s *Workers) eachHeld(f func(x *engine.Transfer)) {
 	}
 }
 
-// release takes the flushes of a run that is over, and tells how many they are; none, if none is. A run that ends early is joined by those of its checkpoints
-// that are queued, which no worker had the time for. One flush more may follow it. The lock is held.
+// release takes the flushes of a run that is over, and tells how many they are; none, if no run is. The flushes of the same run that are still queued join them.
+// Another flush, which the worker has found while it looked for these, may be the last of all. The lock is held.
 func (s *Workers) release(c *workerPool) (all []*engine.Transfer, together int) {
 	i := s.releasable(c)
 	if i < 0 {
@@ -137,7 +166,7 @@ func (s *Workers) release(c *workerPool) (all []*engine.Transfer, together int) 
 	}
 	r := c.held[i]
 	var next *engine.Transfer
-	for next == nil && !s.isComplete(r) {
+	for next == nil && !s.isComplete(r) && !r.isFull() {
 		x := c.another(s.Engine, s.Now(), false)
 		if x == nil {
 			break
@@ -161,7 +190,7 @@ func (s *Workers) release(c *workerPool) (all []*engine.Transfer, together int) 
 // countScheduled tells the schedule what became of a checkpoint. The lock is held.
 func (s *Workers) countScheduled(x *engine.Transfer, did *path.Staged) {
 	course, number := s.Scheduled(x.Rec.Hist.Name, x.Rec.Version)
-	if course == nil {
+	if course == nil || x.Kind != engine.Flush {
 		return
 	}
 	switch {
