@@ -19,11 +19,12 @@ import velocpy
 def test_example_runs(root: Path, run_python: Callable[..., CompletedProcess[str]]) -> None:
     pages = ((root / name).read_text() for name in ("README.md", "docs/guide.md"))
     examples = [code for page in pages for code in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)]
-    assert len(examples) == 9
+    assert len(examples) == 10
     done = run_python("".join(examples) + "\nassert store.closed and u[0] != 0")
     assert done.returncode == 0, done.stderr
     *printed, cost, older, newer, before_last, last = done.stdout.splitlines()
-    *lines, reopened, names, values, part, differ, where, read, many, reduced = printed
+    *lines, reopened, names, values, part, differ, where, read, many, reduced, letters = printed
+    assert letters == "", "of a schedule without a device"
     assert [int(line.split()[0]) for line in lines] == list(reversed(range(24)))
     assert len({line.split()[1] for line in lines}) > 20, "states that differ"
     assert reopened == lines[0].split()[1], "the last state, from the store on disk"
