@@ -119,13 +119,7 @@ def _lap(
     history.wait("host")
     took = time.perf_counter() - began
     did = store.stats()["histories"][name]["reduction"]
-    differ = 0
-    if compared:
-        _push_off(card, store)
-        for key, array in enumerate(arrays):
-            with history.restore(key) as lease:
-                differ += array.nbytes * (not same(lease["u"], array))
-        history.wait()
+    differ = differing(card, history, arrays) if compared else 0
     history.clear()
     total = sum(array.nbytes for array in arrays)
     sent = did["encoded_to"] + did["plain_bytes"] if did and method != "raw" else total
@@ -138,6 +132,17 @@ def _lap(
 
 
 PUSHED = 64 * MIB
+
+
+def differing(card: Any, history: velocpy.History, arrays: list[Any]) -> int:
+    """How many bytes of a history differ from the arrays when they come back from the host."""
+    _push_off(card, history.store)
+    differ = 0
+    for key, array in enumerate(arrays):
+        with history.restore(key) as lease:
+            differ += array.nbytes * (not same(lease["u"], array))
+    history.wait()
+    return differ
 
 
 def _push_off(card: Any, store: velocpy.Store) -> None:

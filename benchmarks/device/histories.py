@@ -62,7 +62,7 @@ def run(size: int = 256 * MIB, rounds: int = 5, cells: str | None = None, limit:
                 arrays.clear()
     report.never("bytes that differ, of all restores", differ)
     if card.name == HostCard.name:
-        report.bars = [bar for bar in report.bars if not bar.measured]
+        report.drop_measured()
     report.notes += [
         "'calls' is the time in checkpoint(), 'forward' that until the last capture has ended on the device, 'to host' "
         "that until all checkpoints lie on the host, 'restore' that of the reverse sweep, comparisons included. "

@@ -21,10 +21,9 @@ from velocpy.bench.report import Report
 from velocpy.bench.timing import median
 from velocpy.schedule import Schedule
 
-from .accumulated import _push_off
+from .accumulated import differing
 from .device import opened
 from .histories import _software, _turns
-from .kinds import same
 
 MIB = 1 << 20
 TOTAL = 16384 * MIB
@@ -89,7 +88,7 @@ def run(
                 differ += _play(report, card, store, cell, total // cell.size, link, rounds, until, Path(folder))
     report.never("bytes that differ, of all restores", differ)
     if card.name == HostCard.name:
-        report.bars = [bar for bar in report.bars if not bar.measured]
+        report.drop_measured()
     report.notes += [
         "'application' is the time until the last capture has returned, the pauses included, and 'to host' until all "
         "checkpoints lie on the host: medians of rounds. 'by best' is the ratio to the least median of none, C, AX, "
@@ -165,13 +164,7 @@ def _lap(
     application = time.perf_counter() - began
     history.wait("host")
     took = time.perf_counter() - began
-    differ = 0
-    if compared:
-        _push_off(card, store)
-        for key, array in enumerate(arrays):
-            with history.restore(key) as lease:
-                differ += array.nbytes * (not same(lease["u"], array))
-        history.wait()
+    differ = differing(card, history, arrays) if compared else 0
     course = history.course
     history.clear()
     return {"application": application, "to host": took, "differ": differ, "course": course}
@@ -211,6 +204,3 @@ def _drawn(card: Any, size: int, ratio: float, seed: int) -> Any:
     import torch
 
     return torch.from_numpy(values).cuda()
-
-
-__all__ = ["CELLS", "Cell", "run"]

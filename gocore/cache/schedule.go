@@ -14,13 +14,13 @@ const linkFixed = 10_000
 // evicted.
 const HeldPart = 16
 
-// Scheduled is the course that a version of a history belongs to, and its number there; nil: it belongs to none. The lock is held.
-func (c *Cache) Scheduled(history string, v *checkpoint.Version) (*schedule.Course, int) {
-	r := c.Reductions[history]
-	if r == nil || r.Course == nil || v.Place <= r.Before {
+// Scheduled is the course that a checkpoint belongs to, and its number there; nil: it belongs to none, or to one before. The lock is held.
+func (c *Cache) Scheduled(rec *engine.Record) (*schedule.Course, int) {
+	r, place := c.Reductions[rec.Hist.Name], rec.Version.Place
+	if r == nil || r.Course == nil || place <= r.Before {
 		return nil, 0
 	}
-	return r.Course, int(v.Place - r.Before - 1)
+	return r.Course, int(place - r.Before - 1)
 }
 
 // BeginScheduled counts a capture from a device in the course of its history.
@@ -32,7 +32,7 @@ func (c *Cache) BeginScheduled(history string, v *checkpoint.Version, size int64
 
 // EndScheduled tells that the capture of a checkpoint has returned, and whether a device tier has it. Where a plan is due, a goroutine searches it.
 func (c *Cache) EndScheduled(r *engine.Record, onDevice bool) {
-	course, number := c.Scheduled(r.Hist.Name, r.Version)
+	course, number := c.Scheduled(r)
 	if course == nil || c.Closing {
 		return
 	}
@@ -84,20 +84,23 @@ func (c *Cache) due(course *schedule.Course, t int) *schedule.Search {
 
 // terms are those of plans for a device tier.
 func (c *Cache) terms(t int) schedule.Terms {
-	terms := schedule.Terms{Longest: c.Engine.Capacity(c.Engine.Below(t)) / HeldPart, Link: schedule.Link{Rate: c.Engine.FlushRate(t), Fixed: linkFixed}, Cache: c.Engine.Capacity(t)}
+	terms := schedule.Terms{
+		Link:  schedule.Link{Rate: c.Engine.FlushRate(t), Fixed: linkFixed},
+		Cache: c.Engine.Capacity(t), Longest: c.Engine.Capacity(c.Engine.Below(t)) / HeldPart,
+	}
 	if s := c.staging[t]; s != nil && s.group > 0 {
 		terms.Group, terms.Cache = s.group, max(terms.Cache-stagingBytes(s.group), 0)
 	}
 	return terms
 }
 
-// decided is what the schedule of its history says of a checkpoint.
-func (c *Cache) decided(r *engine.Record) schedule.Decision {
-	if course, number := c.Scheduled(r.Hist.Name, r.Version); course != nil {
+// Decision is what the schedule of its history says of a checkpoint. The lock is held.
+func (c *Cache) Decision(r *engine.Record) schedule.Decision {
+	if course, number := c.Scheduled(r); course != nil {
 		return course.Decision(number)
 	}
 	return schedule.Undecided
 }
 
 // GoesWhole tells whether the schedule of its history leaves a checkpoint as it is. The lock is held.
-func (c *Cache) GoesWhole(r *engine.Record) bool { return c.decided(r) == schedule.Whole }
+func (c *Cache) GoesWhole(r *engine.Record) bool { return c.Decision(r) == schedule.Whole }

@@ -13,6 +13,3 @@ func (e *Engine) Needed(x *Transfer) bool {
 	}
 	return false
 }
-
-// FlushRate is the rate (bytes/s) of the link below a tier, measured or assumed.
-func (e *Engine) FlushRate(t int) float64 { return e.links[t].down.Rate() }

@@ -63,6 +63,9 @@ func (e *Engine) Use(t int) TierUse {
 	return u
 }
 
+// FlushRate is the rate (bytes/s) of the link below a tier, measured or assumed.
+func (e *Engine) FlushRate(t int) float64 { return e.links[t].down.Rate() }
+
 // Assume sets the rates (bytes/s) of the link below tier t, per direction, until transfers have been measured.
 func (e *Engine) Assume(t int, write, read float64) {
 	if t < len(e.links) {

@@ -89,7 +89,7 @@ func (e *Engine) started(now int64, x *Transfer) *Transfer {
 }
 
 // PutAside records that a transfer waits for something other than its link, and that no worker carries it meanwhile. Its source is still to be
-// filled, or its bytes are written and the catalog does not list them yet. Done or TakeUp follows.
+// filled, it is to be encoded with later ones, or its bytes are written and the catalog does not list them yet. Done or TakeUp follows.
 func (e *Engine) PutAside(x *Transfer) { x.Aside = true }
 
 // TakeUp records that a worker carries out a transfer that was put aside: its bytes begin to move only now.

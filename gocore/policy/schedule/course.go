@@ -12,7 +12,7 @@ type Course struct {
 
 	captured int   // checkpoints so far; their numbers begin with 0
 	returned int64 // when the capture before returned …
-	any      bool  // … if there was one
+	ended    bool  // … if one has
 	changes  int   // of decisions that were made before
 	seen     []Observation
 	calls    []Measurement // of the encoder, the last ones
@@ -34,6 +34,8 @@ const Undecided Decision = 0
 const (
 	// unknownBytes stands for the encoded bytes of a checkpoint that was not encoded yet.
 	unknownBytes = -1
+	// skippedBytes stands for those of a checkpoint that Skip was told of.
+	skippedBytes = -2
 	// mostCourse bounds the checkpoints that a course follows.
 	mostCourse = 1 << 20
 	// mostRepeated bounds the letters that repeat.
@@ -75,7 +77,7 @@ func (c *Course) Begin(now, size int64) int {
 	c.captured++
 	if number < mostCourse {
 		interval := int64(0)
-		if c.any {
+		if c.ended {
 			interval = max(now-c.returned, 0)
 		}
 		c.seen = append(c.seen, Observation{Size: size, Encoded: unknownBytes, Interval: interval})
@@ -87,13 +89,14 @@ func (c *Course) Begin(now, size int64) int {
 }
 
 // End tells that the capture has returned: its application works again.
-func (c *Course) End(now int64) { c.returned, c.any = now, true }
+func (c *Course) End(now int64) { c.returned, c.ended = now, true }
 
-// Skip tells that a checkpoint will not leave the cache: its capture has failed, or it went elsewhere. The run before it ends.
+// Skip tells that a checkpoint will not leave the cache: its capture has failed, or it went elsewhere. The run before it ends, and no profile has it.
 func (c *Course) Skip(number int) {
 	if number < 0 || number >= len(c.seen) {
 		return
 	}
+	c.seen[number].Encoded = skippedBytes
 	c.set(number, Whole)
 	if c.decided(number-1) == Accumulate {
 		c.set(number-1, Bulk)
@@ -181,7 +184,7 @@ func (c *Course) expected(number int) (x Checkpoint, ok bool) {
 
 // Flushed tells that a checkpoint has left the cache, and how many bytes encoding made of it; below 0: it was not encoded.
 func (c *Course) Flushed(number int, encoded int64) {
-	if number < 0 || number >= len(c.seen) {
+	if number < 0 || number >= len(c.seen) || c.seen[number].Encoded == skippedBytes {
 		return
 	}
 	o := &c.seen[number]
@@ -230,7 +233,7 @@ func (c *Course) Profile() Profile {
 	for i := range p.Observations {
 		o := &p.Observations[i]
 		switch {
-		case o.Encoded != unknownBytes:
+		case o.Encoded != unknownBytes: // it is known, or the checkpoint was skipped
 		case i < len(c.profile):
 			o.Encoded = c.profile[i].Encoded
 		case c.forecast.sized:
@@ -239,5 +242,6 @@ func (c *Course) Profile() Profile {
 			o.Encoded = o.Size
 		}
 	}
+	p.Observations = slices.DeleteFunc(p.Observations, func(o Observation) bool { return o.Encoded == skippedBytes })
 	return p
 }

@@ -211,6 +211,32 @@ func drawn(t *rapid.T) Checkpoint {
 	return x
 }
 
+// A checkpoint that does not leave the cache ends the run before it, and no profile has it.
+func TestSkippedCheckpoints(t *testing.T) {
+	repeat, _ := ParsePlan("AAAX")
+	c := NewCourse(nil, repeat)
+	for i := range 8 {
+		c.Begin(int64(10*i), int64(i))
+		c.End(int64(10*i + 1))
+		if i == 2 || i == 7 {
+			before := c.Changes()
+			if c.Skip(i); c.Changes() == before {
+				t.Error("nobody is told of the change")
+			}
+		}
+	}
+	c.Flushed(2, 1)
+	c.Skip(-1)
+	c.Skip(8)
+	if c.Letters() != "AXUXAAXU" || c.Last(0) != 1 || c.Last(4) != 6 {
+		t.Errorf("%q", c.Letters())
+	}
+	p := c.Profile()
+	if n := len(p.Observations); n != 6 || p.Observations[2].Size != 3 || p.Check() != nil {
+		t.Errorf("%+v", p.Observations)
+	}
+}
+
 // The profile of a run keeps the last calls of the encoder, and knows what was expected where nothing was encoded.
 func TestProfileOfARun(t *testing.T) {
 	whole, _ := ParsePlan("U")

@@ -23,8 +23,8 @@ func (s *scale) of(c Checkpoint) Checkpoint {
 // defaultCost is the encoder's, until calls with two sizes were timed: about that of the codec's kernels on an H100, and of a launch and a wait.
 var defaultCost = Cost{Fixed: 50e-6, Rate: 500e9}
 
-// slowdown is how much longer an application needs beside an encoder that is always busy. Measured on an H100 it was 1.03 to 1.05 (docs/results-tables.md, histories
-// that a device encodes). It lets checkpoints go as they are where nothing waits for the link.
+// slowdown is how much longer an application needs beside an encoder that is always busy. On an H100 1.045 was measured, beside flushes that encode by flushes that
+// do not (docs/results-tables.md, encoded). It lets checkpoints go as they are where nothing waits for the link.
 const slowdown = 1.05
 
 // longestRun bounds the bytes of a run, beside the terms. Nothing of its room is free before the end, and on an H100 runs of some 300 MiB took longer than such of

@@ -24,8 +24,8 @@ func (s *Workers) accumulate(c *workerPool, first *engine.Transfer) (all []*engi
 	most := min(accumulatedBytes, s.Engine.Capacity(max(first.To, 0))/cache.HeldPart)
 	bytes, n := int64(0), 0
 	joins := func(x, first *engine.Transfer) bool {
-		d := s.decision(x)
-		return s.Set.Together && x.Rec.Size <= most/2 && canAccumulate(x, first) && d == s.decision(first) && d != schedule.Alone
+		d := s.Decision(x.Rec)
+		return s.Set.Together && x.Rec.Size <= most/2 && canAccumulate(x, first) && d == s.Decision(first.Rec) && d != schedule.Alone
 	}
 	return s.joined(c, first, joins, func(x *engine.Transfer) bool {
 		bytes, n = bytes+x.Rec.Size, n+1

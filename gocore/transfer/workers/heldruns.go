@@ -35,20 +35,12 @@ const (
 	longestRun = int64(10 * time.Second)
 )
 
-// decision is what the schedule of its history says of a flush.
-func (s *Workers) decision(x *engine.Transfer) schedule.Decision {
-	if course, number := s.Scheduled(x.Rec.Hist.Name, x.Rec.Version); course != nil {
-		return course.Decision(number)
-	}
-	return schedule.Undecided
-}
-
 // hold puts the flush of a checkpoint aside that is to be encoded with later ones, and that of the last one of such a run. The lock is held.
 func (s *Workers) hold(c *workerPool, x *engine.Transfer) bool {
 	if c.device == nil || x.Kind != engine.Flush || x.Side != engine.UpperSide || x.Rec.Version.Waited || !s.Set.Together {
 		return false
 	}
-	course, number := s.Scheduled(x.Rec.Hist.Name, x.Rec.Version)
+	course, number := s.Scheduled(x.Rec)
 	if course == nil {
 		return false
 	}
@@ -89,27 +81,14 @@ func (r *heldRun) isFull() bool { return r.bytes >= r.most || len(r.members) >= 
 
 // last is the checkpoint that ends a run; -1: the history has another course now.
 func (s *Workers) last(r *heldRun) int {
-	first := s.number(r.members[0])
-	if first < 0 || s.courseOf(r.members[0]) != r.course {
+	course, first := s.Scheduled(r.members[0].Rec)
+	if course != r.course {
 		return -1
 	}
-	if n := r.course.Changes(); n != r.changes {
-		r.last, r.changes = r.course.Last(first), n
+	if n := course.Changes(); n != r.changes {
+		r.last, r.changes = course.Last(first), n
 	}
 	return r.last
-}
-
-func (s *Workers) courseOf(x *engine.Transfer) *schedule.Course {
-	course, _ := s.Scheduled(x.Rec.Hist.Name, x.Rec.Version)
-	return course
-}
-
-// number is the place of a checkpoint in the course of its history; -1: that was another course.
-func (s *Workers) number(x *engine.Transfer) int {
-	if course, number := s.Scheduled(x.Rec.Hist.Name, x.Rec.Version); course != nil {
-		return number
-	}
-	return -1
 }
 
 // wakeAfter wakes the workers after so many ns. A store that closes does not wait for it.
@@ -138,7 +117,10 @@ func (s *Workers) isOver(r *heldRun) bool {
 // isComplete tells whether the flush of the run's last checkpoint is there, or the history has another course now.
 func (s *Workers) isComplete(r *heldRun) bool {
 	last := s.last(r)
-	return last < 0 || slices.ContainsFunc(r.members, func(x *engine.Transfer) bool { return s.number(x) == last })
+	return last < 0 || slices.ContainsFunc(r.members, func(x *engine.Transfer) bool {
+		_, number := s.Scheduled(x.Rec)
+		return number == last
+	})
 }
 
 // Held is how many flushes are held back. The lock is held.
@@ -189,8 +171,8 @@ func (s *Workers) release(c *workerPool) (all []*engine.Transfer, together int) 
 
 // countScheduled tells the schedule what became of a checkpoint. The lock is held.
 func (s *Workers) countScheduled(x *engine.Transfer, did *path.Staged) {
-	course, number := s.Scheduled(x.Rec.Hist.Name, x.Rec.Version)
-	if course == nil || x.Kind != engine.Flush {
+	course, number := s.Scheduled(x.Rec)
+	if course == nil || x.Kind != engine.Flush || x.Side != engine.UpperSide {
 		return
 	}
 	switch {

@@ -57,9 +57,13 @@ class Report:
         """Adds the promise that something does not happen, with how often it has."""
         self.bars.append(Bar(what, found, 0, at_least=False, measured=False))
 
+    def drop_measured(self) -> None:
+        """Takes back the promises of figures: this machine lacks what they are about."""
+        self.bars = [bar for bar in self.bars if not bar.measured]
+
     def only_tried(self) -> None:
         """Takes back all figures: too little was done for one to mean anything."""
-        self.bars = [bar for bar in self.bars if not bar.measured]
+        self.drop_measured()
         self.settings = {name: value for name, value in self.settings.items() if name not in self.measured}
         self.rows = []
         self.notes = [
