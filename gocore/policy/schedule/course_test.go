@@ -77,6 +77,37 @@ func TestAProfilePlansTheRun(t *testing.T) {
 	}
 }
 
+// A long profile is planned part by part, each before the one before has ended.
+func TestALongProfileIsPlannedInParts(t *testing.T) {
+	p := Profile{Observations: make([]Observation, 2*mostPlanned)}
+	for i := range p.Observations {
+		p.Observations[i] = Observation(even(i))
+	}
+	p.Observations[0].Interval = 0 // nothing was captured before
+	c := NewCourse(&p, nil)
+	for first, search := 0, c.Due(fastLink); ; search = c.Due(fastLink) {
+		if search == nil || search.from != first || len(search.Instance.Checkpoints) != min(mostPlanned, 2*mostPlanned-first) {
+			t.Fatalf("no search from %d: %+v", first, search)
+		}
+		plan := Plan(strings.Repeat("C", len(search.Instance.Checkpoints)))
+		c.Take(search, plan, nil)
+		if first += mostPlanned - early; first >= 2*mostPlanned-early {
+			break
+		}
+		for c.Captured() < first {
+			if c.Due(fastLink) != nil {
+				t.Fatalf("a search is due at %d", c.Captured())
+			}
+			number := c.Begin(int64(c.Captured())*even(0).Interval, even(0).Size)
+			c.End(int64(number) * even(0).Interval)
+			c.Flushed(number, even(0).Encoded)
+		}
+	}
+	if strings.Trim(c.Letters(), "C") != "" {
+		t.Errorf("%q", c.Letters())
+	}
+}
+
 // Without a profile nothing is decided of the first checkpoints. Then the letters repeat that are the best for checkpoints like them, until these change.
 func TestWithoutAProfileTheLastCheckpointsTell(t *testing.T) {
 	c := NewCourse(nil, nil)
