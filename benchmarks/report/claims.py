@@ -49,11 +49,10 @@ CLAIMS = (
         ceiling="a plain copy of as many bytes",
     ),
     Claim(
-        r"device: host time of checkpoint|device: checkpoint\(\) in that loop",
-        "checkpoint() of device memory, host µs",
+        r"device: host time of checkpoint|device: checkpoint\(\) in that loop|device: 500 arrays: host",
+        "checkpoint() of device memory, of one and of 500 arrays, host µs",
         peer="copy(), whose p99 is taken off in a loop",
     ),
-    Claim(r"device: 500 arrays: host", "checkpoint() of 500 arrays, host µs"),
     Claim(
         r"device: lease in a loop", "lease of device memory in a loop that waits, by host time", peer="the ring's get"
     ),

@@ -41,14 +41,12 @@ REASONS = {
         "The tables have the time of each chunk length and share by Full's. Where all chunks change, the bitmap and "
         "the hashes of the checksum are copied too."
     ),
-    r"device: host time of checkpoint|device: checkpoint\(\) in that loop": (
-        "The slow calls follow a pause in which the host computes or waits. They find neither their code nor their "
-        "data in the caches of the processor. After such a pause a C function that does nothing took 10 to 15 µs, and "
-        "0.3 µs in a row."
-    ),
-    r"device: 500 arrays: host": (
-        "Most of the time goes to looking at 500 tensors, before anything is captured. A call on a closed store, which "
-        "looks at them and fails, took 160 to 300 µs in a row, and 430 to 600 µs after a pause."
+    r"device: host time of checkpoint|device: checkpoint\(\) in that loop|device: 500 arrays: host": (
+        "The slow calls of one array follow a pause in which the host computes or waits. They find neither their code "
+        "nor their data in the caches of the processor. After such a pause a C function that does nothing took 10 to "
+        "15 µs, and 0.3 µs in a row. Of 500 tensors most of the time goes to looking at them, before anything is "
+        "captured: a call on a closed store, which looks at them and fails, took 160 to 300 µs in a row, and 430 to "
+        "600 µs after a pause."
     ),
     r"device: lease in a loop": (
         "A lease is a call into the core; the ring's get is Python alone. After a pause a Go function that does "
