@@ -30,7 +30,7 @@ func (c *Cache) ExpectBytes(r *engine.Record, f engine.Form) int64 {
 	switch {
 	case known == nil || c.GoesWhole(r):
 		return r.Size
-	case f == engine.Difference && known.Lineage != nil && known.Planner.RemovesSoon():
+	case f == engine.Difference && known.Lineage != nil && known.Planner.Likely() == encoding.Difference:
 		return known.Lineage.expect(r.Size)
 	}
 	return known.Planner.Expect(r.Version.Layout.ID, r.Size)

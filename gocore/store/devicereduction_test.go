@@ -346,11 +346,12 @@ func TestRoomOfWhatADeviceEncodes(t *testing.T) {
 	}
 	c.s.Lock()
 	defer c.s.Unlock()
+	r, p := c.h.h.Get(model.NumberKey(0)), c.s.Reductions["h"].Planner
 	for range 20 { // whatever the double's times were
-		c.s.Reductions["h"].Planner.Flushed(encoding.Encoded, size, 1)
-		c.s.Reductions["h"].Planner.Flushed(encoding.Plain, size, 1<<30)
+		p.Flushed(encoding.Encoded, size, 1)
+		p.Flushed(encoding.Plain, size, 1<<30)
+		p.Next(r.Version.Layout.ID, false)
 	}
-	r := c.h.h.Get(model.NumberKey(0))
 	encoded, different := c.s.ExpectBytes(r, engine.Encoded), c.s.ExpectBytes(r, engine.Difference)
 	if encoded > size*3/4 || different < size {
 		t.Errorf("%d bytes are expected of encoded ones, %d of a difference", encoded, different)

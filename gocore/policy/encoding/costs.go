@@ -8,91 +8,125 @@ const (
 	directions
 )
 
-// costs compares what the two ways cost in time.
+// can says which ways a checkpoint can go.
+type can [ways]bool
+
+// costs compares what the ways cost in time. Each is tried with a few checkpoints at first, and again from time to time, since what it costs may have changed.
 type costs struct {
-	each  [directions][ways]average
-	count [directions][ways]int // observations
-	other int                   // checkpoints that went the better way since one went the other way
-	wait  int                   // of them, before the other way is tried again
+	each  [directions][ways]median
+	begun bool       // a flush of plain bytes was observed
+	tried [ways]int  // checkpoints of the present trial; with trial of them it is over
+	since [ways]int  // checkpoints since then that went other ways
+	again [ways]bool // the way has been tried more than once
 }
 
-// average is a moving average of ns for each plain byte; 0: nothing was observed.
-type average float64
+// trial is how many checkpoints a trial has. The median of fewer costs says little, since costs differ by a half and more.
+const trial = 3
 
-// The other way is tried again after so many checkpoints, and each time that it loses, after twice as many.
+// A way that is not the best one is tried again when its trial will have cost the part allowed of the time since the last one, but after firstWait checkpoints at the
+// earliest and mostWait at the latest. Plain bytes may cost more: where they lose, the history takes less time than one of plain bytes. They are tried for the second
+// time after firstWait checkpoints, since the first time files and memory are still being made ready.
 const (
-	firstWait = 8
-	mostWait  = 256
+	allowed      = 0.005
+	allowedPlain = 0.01
+	firstWait    = 16
+	mostWait     = 1024
 )
 
-// observe counts a transfer. Small ones say more of the system than of the ways.
+// observe counts a transfer. Small ones say more of the system than of the ways, and the first flush of a history makes files and memory ready for those after it.
 func (c *costs) observe(d direction, w Way, plain, ns int64) {
-	if c.each[d][w].add(plain, ns) {
-		c.count[d][w]++
-	}
-}
-
-// add counts a transfer of so many plain bytes; false if it does not count.
-func (a *average) add(plain, ns int64) bool {
-	const weight, least = 0.3, 64 << 10
+	const least = 64 << 10
 	if plain < least || ns <= 0 {
+		return
+	}
+	if d == down && w == Plain && !c.begun {
+		c.begun = true
+		return
+	}
+	c.each[d][w].add(float64(ns) / float64(plain))
+}
+
+// next is the way of the next checkpoint: one that is being tried, one that is to be tried again, or the best. few: little is new in differences.
+func (c *costs) next(may can, few bool) Way {
+	for w := range ways {
+		if may[w] && c.tries(w) {
+			c.tried[w]++
+			return w
+		}
+	}
+	best := c.best(may, few)
+	for w := range ways {
+		if !may[w] || w == best {
+			continue
+		}
+		if c.since[w]++; c.due(w, best) {
+			c.since[w], c.tried[w], c.again[w] = 0, 1, true
+			c.each[down][w] = median{}
+			return w
+		}
+	}
+	return best
+}
+
+// tries tells whether the way has a trial that goes on. The first one of plain bytes has one checkpoint more, which does not count.
+func (c *costs) tries(w Way) bool {
+	if w == Plain && !c.again[Plain] {
+		return c.tried[Plain] <= trial
+	}
+	return c.tried[w] < trial
+}
+
+// due tells whether a way is to be tried again.
+func (c *costs) due(w, best Way) bool {
+	n := c.since[w]
+	switch {
+	case n < firstWait:
 		return false
+	case n >= mostWait, w == Plain && !c.again[Plain]:
+		return true
 	}
-	x := average(ns) / average(plain)
-	if *a == 0 {
-		*a = x
-	} else {
-		*a += weight * (x - *a)
+	part := allowed
+	if w == Plain {
+		part = allowedPlain
 	}
-	return true
+	more := c.each[down][w].value - c.each[down][best].value
+	return trial*more <= part*float64(n)*c.each[down][best].value
 }
 
-// next is the way of the next checkpoint: the better one, or the other one to learn whether that has changed.
-func (c *costs) next() Way {
-	if w, ok := c.untried(); ok {
-		return w
+// likely is the way that the next checkpoint goes, but for trials that are due.
+func (c *costs) likely(may can, few bool) Way {
+	for w := range ways {
+		if may[w] && c.tries(w) {
+			return w
+		}
 	}
-	better := c.better()
-	if c.other++; c.other > max(c.wait, firstWait) {
-		c.other, c.wait = 0, min(2*max(c.wait, firstWait), mostWait)
-		return ways - 1 - better
-	}
-	return better
-}
-
-// likely is the way that the next checkpoint goes, but for trials.
-func (c *costs) likely() Way {
-	if w, ok := c.untried(); ok {
-		return w
-	}
-	return c.better()
-}
-
-// enough is how many observations of each way there are to be before the ways are compared.
-const enough = 2
-
-// untried is a way on which too little was observed yet.
-func (c *costs) untried() (w Way, ok bool) {
-	switch seen := &c.count[down]; {
-	case seen[Encoded] < enough:
-		return Encoded, true
-	case seen[Plain] < enough:
-		return Plain, true
-	}
-	return 0, false
+	return c.best(may, few)
 }
 
 // little is how much more than plain bytes a way may cost that saves room.
 const little = 1.02
 
-// better is the way that costs less in all. Encoding also saves room, so it may cost a little more. Loads count once both ways have been loaded.
-func (c *costs) better() Way {
-	plain, encoded := c.each[down][Plain], c.each[down][Encoded]
-	if seen := &c.count[up]; seen[Plain] >= enough && seen[Encoded] >= enough {
-		plain, encoded = plain+c.each[up][Plain], encoded+c.each[up][Encoded]
+// best is the way that costs least. Others save room than that of plain bytes, so they may cost a little more. A difference of which too much is new is none.
+func (c *costs) best(may can, few bool) Way {
+	best, least := Plain, little*c.total(Plain, may)
+	for _, w := range []Way{Encoded, Difference} {
+		if !may[w] || w == Difference && !few || c.each[down][w].count < trial || c.each[down][Plain].count < trial {
+			continue
+		}
+		if x := c.total(w, may); x <= least {
+			best, least = w, x
+		}
 	}
-	if encoded <= little*plain {
-		return Encoded
+	return best
+}
+
+// total is what a way costs. Loads count once all the ways that a checkpoint can go have been loaded.
+func (c *costs) total(w Way, may can) float64 {
+	x := c.each[down][w].value
+	for other := range ways {
+		if may[other] && c.each[up][other].count < trial {
+			return x
+		}
 	}
-	return Plain
+	return x + c.each[up][w].value
 }

@@ -20,13 +20,14 @@ const (
 	Lineage               // all checkpoints are de-duplicated, and what is new is encoded as by Codec
 )
 
-// Way is one of the two ways on which a checkpoint goes down.
+// Way is how a checkpoint goes down.
 type Way uint8
 
 // The ways.
 const (
-	Plain Way = iota
-	Encoded
+	Plain      Way = iota // as it is
+	Encoded               // encoded, by itself
+	Difference            // without what earlier checkpoints of its lineage have
 	ways
 )
 
@@ -36,14 +37,14 @@ type Planner struct {
 	host    codec.Compression // compressor of the host
 	layouts map[uint64]*known
 	costs   costs
-	repeats duplicates
-	asItIs  bool // the next checkpoint goes down as it is
+	news    news
 }
 
 // known is what is known of a layout.
 type known struct {
 	choices []regions.Choice // nil: no sample was taken yet
 	age     int              // checkpoints that were planned since the last sample
+	again   int              // so many are planned before the next one is taken
 	pays    bool             // the sample became smaller by more than leastGain
 	part    float64          // of its plain bytes that a checkpoint becomes, lately the most; 0: none was encoded yet
 	failed  int              // checkpoints since the last one that a compressor of the host made smaller
@@ -52,8 +53,11 @@ type known struct {
 // mostLayouts bounds the memory. With more, everything is learnt again.
 const mostLayouts = 64
 
-// sampleEvery is how many checkpoints of a layout are planned with one sample.
-const sampleEvery = 32
+// So many checkpoints of a layout are planned with one sample. If it says that encoding does not pay, the next one is taken after twice as many, up to the most.
+const (
+	sampleEvery = 32
+	mostPlanned = 256
+)
 
 // New returns a planner that knows nothing. A compressor works on the host, and beside the codec.
 func New(m Method, c codec.Compression) *Planner {
@@ -71,53 +75,71 @@ func (p *Planner) Method() Method { return p.method }
 // Plan is how one checkpoint goes down.
 type Plan struct {
 	Way     Way
-	Choices []regions.Choice // by region; nil, and Way is Encoded: a sample is to be taken first
+	Sample  bool             // a sample is to be taken first: Resume has the plan then
+	Choices []regions.Choice // by region, of what is encoded, and of what is new in a difference; nil: that stays as it is
 
-	// Compression is of what is encoded. It is there also where Way is Plain: all objects of a lineage have containers of one version.
+	// Compression is of what is encoded. It is there also where Choices is nil: all objects of a lineage have containers of one version.
 	Compression codec.Compression
 }
 
-// Removes tells whether the next checkpoint is de-duplicated, of one that may be. It is asked before Next. Auto lets the first one go as it is: what that costs is
-// what duplicates are compared with, and the first checkpoint has none.
-func (p *Planner) Removes() bool {
-	if p.method == Auto && p.costs.each[down][Plain] == 0 {
-		p.asItIs = true
-		return false
+// Next plans a checkpoint of a layout, which a number identifies. removable: it can become a difference.
+func (p *Planner) Next(layout uint64, removable bool) Plan {
+	plan, k := Plan{Compression: p.host}, p.layouts[layout]
+	stale := k == nil || k.age >= k.again
+	if k != nil {
+		k.age++
 	}
-	return p.method == Lineage || p.method == Auto && p.repeats.next()
+	encodes := stale || k.pays
+	switch {
+	case p.method == Lineage && removable:
+		plan.Way = Difference
+	case p.method == Codec && encodes, p.method == Lineage && encodes:
+		plan.Way = Encoded
+	case p.method == Auto:
+		plan.Way = p.costs.next(can{Plain: true, Encoded: encodes, Difference: removable}, p.news.few())
+	}
+	if plan.Way == Difference && p.method == Auto {
+		p.news.began(p.costs.tried[Difference] == 1)
+	}
+	if plan.Way == Plain {
+		return plan
+	}
+	if plan.Sample = stale; !stale && k.pays {
+		plan.Choices = k.choices
+	}
+	return plan
 }
 
-// RemovesSoon predicts what Removes will say.
-func (p *Planner) RemovesSoon() bool {
-	return p.method == Lineage || p.method == Auto && p.repeats.state != resting
+// Likely tells which way the next checkpoint goes that can become a difference.
+func (p *Planner) Likely() Way {
+	switch p.method {
+	case Raw:
+		return Plain
+	case Codec:
+		return Encoded
+	case Lineage:
+		return Difference
+	}
+	return p.costs.likely(can{Plain: true, Encoded: true, Difference: true}, p.news.few())
 }
 
-// Removed tells what de-duplicating a checkpoint came to: of its plain bytes so many were new, which took so many ns.
+// Removed tells what a difference came to: of the checkpoint's plain bytes so many were new, and its flush cost so many ns.
 func (p *Planner) Removed(plain, first, ns int64) {
-	if p.method == Auto && plain > 0 {
-		p.repeats.took(plain, ns)
-		p.repeats.removed(float64(first)/float64(plain), p.costs.each[down][Plain])
+	p.costs.observe(down, Difference, plain, ns)
+	if plain > 0 {
+		p.news.removed(float64(first) / float64(plain))
 	}
 }
 
-// Next plans a checkpoint of a layout, which a number identifies.
-func (p *Planner) Next(layout uint64) Plan {
-	plain := Plan{Compression: p.host}
-	if p.method == Raw || p.asItIs {
-		p.asItIs = false
-		return plain
-	}
+// Resume goes on with a plan for which a sample has been taken.
+func (p *Planner) Resume(plan Plan, layout uint64) Plan {
 	k := p.layouts[layout]
-	if k == nil || k.age >= sampleEvery {
-		return Plan{Way: Encoded, Compression: p.host}
+	if plan.Sample = false; k != nil && k.pays {
+		plan.Choices = k.choices
+	} else if plan.Way == Encoded {
+		plan.Way = Plain
 	}
-	if k.age++; !k.pays {
-		return plain
-	}
-	if p.method == Auto && p.costs.next() == Plain {
-		return plain
-	}
-	return Plan{Way: Encoded, Choices: k.choices, Compression: p.host}
+	return plan
 }
 
 // Sampled tells what a sample said, of a layout whose plan asked for one.
@@ -130,7 +152,10 @@ func (p *Planner) Sampled(layout uint64, c []regions.Choice, plain, encoded int6
 		k = &known{}
 		p.layouts[layout] = k
 	}
-	k.choices, k.age, k.pays = c, 0, p.host != codec.NoCompression || float64(encoded) < leastGain*float64(plain)
+	k.choices, k.age, k.pays = c, 1, p.host != codec.NoCompression || float64(encoded) < leastGain*float64(plain)
+	if k.again = max(sampleEvery, min(2*k.again, mostPlanned)); k.pays {
+		k.again = sampleEvery
+	}
 }
 
 // Became tells how many bytes a checkpoint of a layout became that was encoded.
@@ -172,7 +197,7 @@ func (k *known) rest() {
 // Expect predicts how much room a checkpoint needs on disk that takes so much in memory. One that needs more is written again, so it is predicted generously.
 func (p *Planner) Expect(layout uint64, room int64) int64 {
 	k := p.layouts[layout]
-	if k == nil || !k.pays || k.part == 0 || p.method == Auto && p.costs.likely() == Plain {
+	if k == nil || !k.pays || k.part == 0 || p.method == Auto && p.costs.likely(can{Plain: true, Encoded: true}, false) == Plain {
 		return room
 	}
 	return min(room, int64(generous*k.part*float64(room))+least)
@@ -187,10 +212,10 @@ const (
 // leastGain is the part of its plain bytes that a sample must not exceed. Encoding what gains less costs more time than it saves room.
 const leastGain = 0.97
 
-// Flushed tells that a checkpoint of so many plain bytes went down on a way, in so many ns.
+// Flushed tells that a checkpoint of so many plain bytes went down, not as a difference, and what that cost in ns.
 func (p *Planner) Flushed(w Way, plain, ns int64) { p.costs.observe(down, w, plain, ns) }
 
-// Loaded tells that a checkpoint of so many plain bytes came up that was flushed on a way, in so many ns.
+// Loaded tells that a checkpoint of so many plain bytes came up that was flushed on a way, and what that cost in ns.
 func (p *Planner) Loaded(w Way, plain, ns int64) { p.costs.observe(up, w, plain, ns) }
 
 // Choose returns how a region is to be encoded, from a survey of its chunks, and the bytes that these chunks take in a container then.

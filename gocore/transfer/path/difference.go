@@ -12,7 +12,6 @@ import (
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
-	"velocpy/gocore/policy/encoding"
 	"velocpy/gocore/reduction/dedup"
 	"velocpy/gocore/reduction/object"
 	"velocpy/gocore/reduction/regions"
@@ -60,7 +59,7 @@ func (p *Path) writeDifference() error {
 		return err
 	}
 	choices := p.plan.Choices
-	if p.plan.Way == encoding.Plain {
+	if choices == nil {
 		choices = p.plainChoices()
 	}
 	o, w, s := p.options(), timedWriter{sink: p.sink}, &p.result.Staged

@@ -15,11 +15,10 @@ import (
 
 // Planner decides for one transfer. No lock is held.
 type Planner interface {
-	// Removes tells whether the checkpoint is to be de-duplicated. It is asked before Next, of checkpoints in memory that the host can address.
-	Removes() bool
-	// Next plans the transfer. Sampled takes what a sample says that the plan asks for, and returns the plan that follows.
-	Next() encoding.Plan
-	Sampled(c []regions.Choice, plain, encoded int64) encoding.Plan
+	// Next plans the transfer. addressable: the host can address the checkpoint's memory, so it may become a difference.
+	Next(addressable bool) encoding.Plan
+	// Sampled takes what a sample says for which a plan asks, and returns what becomes of the plan.
+	Sampled(plan encoding.Plan, c []regions.Choice, plain, encoded int64) encoding.Plan
 	// Lineage returns the lineage to which the checkpoint is added, which no other transfer uses before Leave; nil if it is not de-duplicated.
 	Lineage() Lineage
 }
@@ -114,7 +113,10 @@ func (p *Path) staged(err error, took time.Duration) error {
 		s.Plain += moved.Bytes
 	}
 	s.Took = took.Nanoseconds()
-	if s.Encoding != nil || s.Difference != nil || p.decodes() {
+	switch {
+	case s.Difference != nil, p.decodes() && p.version.Difference != nil:
+		s.Way = encoding.Difference
+	case s.Encoding != nil, p.decodes():
 		s.Way = encoding.Encoded
 	}
 	return err
@@ -126,17 +128,19 @@ func (p *Path) planned() encoding.Plan {
 		return encoding.Plan{}
 	}
 	from := p.source.Bytes()
-	removes := from != nil && p.o.Planner.Removes() // a lineage compares a checkpoint as a whole with those before
-	plan := p.o.Planner.Next()
-	if plan.Way == encoding.Encoded && plan.Choices == nil {
+	plan := p.o.Planner.Next(from != nil) // a lineage compares a checkpoint as a whole with those before
+	if plan.Sample {
 		if from == nil { // they are read once, or lie on a device, so a sample would be in the way
 			p.result.Staged.Tried = true
 			return encoding.Plan{Way: encoding.Encoded, Choices: p.anyModes(), Compression: plan.Compression}
 		}
-		plan = p.o.Planner.Sampled(p.sample(from))
+		choices, plain, encoded := p.sample(from)
+		plan = p.o.Planner.Sampled(plan, choices, plain, encoded)
 	}
-	if removes {
-		p.lineage = p.o.Planner.Lineage()
+	if plan.Way == encoding.Difference {
+		if p.lineage = p.o.Planner.Lineage(); p.lineage == nil {
+			plan.Way = encoding.Plain
+		}
 	}
 	return plan
 }

@@ -20,13 +20,11 @@ func (s *Workers) run(c *workerPool) {
 		}
 		for ; len(all) > 0; n = len(all) {
 			results := w.carry(all[:n])
-			s.done(&w, all[:n], results, n == len(all))
+			s.done(&w, all, n, results)
 			for _, m := range results {
 				m.Unmap()
 			}
-			if all = all[n:]; len(all) > 0 {
-				all[0].Begun(s.Now())
-			}
+			all = all[n:]
 		}
 	}
 	w.free()
@@ -54,6 +52,7 @@ func (s *Workers) take(w *worker) (all []*engine.Transfer, together int) {
 				}
 			}
 			w.begin(len(all))
+			s.beginShare(w, all[0])
 			return all, together
 		}
 		if aside {
@@ -88,12 +87,16 @@ func (s *Workers) setAside(c *workerPool, x *engine.Transfer) bool {
 	return s.deferSource(c, x) || s.hold(c, x)
 }
 
-// done reports transfers that were carried out together. last: the worker has no more of those that it took.
-func (s *Workers) done(w *worker, all []*engine.Transfer, results []*path.Result, last bool) {
-	c := w.pool
+// done reports the first n transfers, which were carried out together, of those that the worker has taken. The others begin.
+func (s *Workers) done(w *worker, taken []*engine.Transfer, n int, results []*path.Result) {
+	c, all := w.pool, taken[:n]
 	s.Lock()
 	defer s.Leave()
-	if last {
+	share := s.endShare(w) / int64(n)
+	if n < len(taken) {
+		taken[n].Begun(s.Now())
+		s.beginShare(w, taken[n])
+	} else {
 		w.end()
 		if c.device != nil {
 			s.Host.EndTransfer()
@@ -101,10 +104,8 @@ func (s *Workers) done(w *worker, all []*engine.Transfer, results []*path.Result
 	}
 	now := s.Now()
 	engine.Together(now, all)
-	since := s.sinceLast(all[0]) / int64(len(all))
 	for i, x := range all {
-		s.takeResult(x, results[i], since)
-		s.noteEnd(x)
+		s.takeResult(x, results[i], share)
 		if errors.Is(results[i].Err, path.ErrRoom) {
 			s.Engine.Enlarge(now, x)
 			if s.UsesDisk(x) {
@@ -130,11 +131,11 @@ func (s *Workers) done(w *worker, all []*engine.Transfer, results []*path.Result
 	}
 }
 
-// takeResult takes over the results of a transfer, to which so many of the ns belong that have passed since the one before it on its link. The bytes of a fetch go
-// to the operation that requested them, unless it has ended. The lock is held.
-func (s *Workers) takeResult(x *engine.Transfer, m *path.Result, since int64) {
+// takeResult takes over the results of a transfer, whose share of its link's time is so many ns. The bytes of a fetch go to the operation that requested them,
+// unless it has ended. The lock is held.
+func (s *Workers) takeResult(x *engine.Transfer, m *path.Result, share int64) {
 	if x.Stage != engine.Verbatim && m.Err == nil {
-		s.takeStaged(x, &m.Staged, since)
+		s.takeStaged(x, &m.Staged, share)
 	}
 	switch x.Kind {
 	case engine.Spill:

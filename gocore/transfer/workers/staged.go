@@ -1,8 +1,6 @@
 package workers
 
 import (
-	"math"
-
 	"velocpy/gocore/cache"
 	"velocpy/gocore/policy/encoding"
 	"velocpy/gocore/policy/engine"
@@ -25,30 +23,25 @@ func (w *worker) planner(x *engine.Transfer) path.Planner {
 	return &planner{w.s, x, &w.room}
 }
 
-func (p *planner) Removes() bool {
+func (p *planner) Next(addressable bool) encoding.Plan {
 	p.s.Lock()
 	defer p.s.Unlock()
 	r := p.s.reduction(p.x)
-	return r != nil && r.Lineage != nil && p.x.Obj.Form(p.x.To) == engine.Difference && r.Planner.Removes() &&
-		r.Lineage.Fits(p.x.Rec.Hist.Name, p.x.Rec.Version.Layout.Spans)
-}
-
-func (p *planner) Next() encoding.Plan {
-	p.s.Lock()
-	defer p.s.Unlock()
-	if r := p.s.reduction(p.x); r != nil && !p.s.GoesWhole(p.x.Rec) {
-		return r.Planner.Next(p.x.Rec.Version.Layout.ID)
+	if r == nil || p.s.GoesWhole(p.x.Rec) {
+		return encoding.Plan{}
 	}
-	return encoding.Plan{}
+	v := p.x.Rec.Version
+	removable := addressable && r.Lineage != nil && p.x.Obj.Form(p.x.To) == engine.Difference && r.Lineage.Fits(p.x.Rec.Hist.Name, v.Layout.Spans)
+	return r.Planner.Next(v.Layout.ID, removable)
 }
 
-func (p *planner) Sampled(c []regions.Choice, plain, encoded int64) encoding.Plan {
+func (p *planner) Sampled(plan encoding.Plan, c []regions.Choice, plain, encoded int64) encoding.Plan {
 	p.s.Lock()
 	defer p.s.Unlock()
 	if r := p.s.reduction(p.x); r != nil {
 		layout := p.x.Rec.Version.Layout.ID
 		r.Planner.Sampled(layout, c, plain, encoded)
-		return r.Planner.Next(layout)
+		return r.Planner.Resume(plan, layout)
 	}
 	return encoding.Plan{}
 }
@@ -58,35 +51,13 @@ func (s *Workers) reduction(x *engine.Transfer) *cache.Reduction {
 	return s.Reductions[x.Rec.Hist.Name]
 }
 
-// way is a link in one direction.
-type way struct{ from, to int }
-
-// sinceLast is how long ago the transfer before x ended on its link, in ns. Transfers that run beside each other share the link, so what one costs is the time by
-// which it ended after the one before, not the time that it took.
-func (s *Workers) sinceLast(x *engine.Transfer) int64 {
-	at, ok := s.lastEnds[way{x.From, x.To}]
-	if !ok {
-		return math.MaxInt64
-	}
-	return s.Now() - at
-}
-
-// noteEnd records that a transfer has ended on its link.
-func (s *Workers) noteEnd(x *engine.Transfer) {
-	if s.lastEnds == nil {
-		s.lastEnds = map[way]int64{}
-	}
-	s.lastEnds[way{x.From, x.To}] = s.Now()
-}
-
-// takeStaged takes over what a stage did, before the engine is told of the transfer's end: since the transfers before it on their link so many ns have passed, of
-// which this one has a part. The lock is held.
-func (s *Workers) takeStaged(x *engine.Transfer, did *path.Staged, since int64) {
+// takeStaged takes over what a stage did, before the engine is told of the transfer's end. Its share of the link's time is so many ns. The lock is held.
+func (s *Workers) takeStaged(x *engine.Transfer, did *path.Staged, share int64) {
 	r := s.reduction(x)
 	if len(did.Mended) > 0 {
 		warnOfDamage(x, did.Mended)
 	}
-	cost := min(did.Took, since)
+	cost := min(did.Took, share)
 	if x.Stage == engine.Encoding {
 		x.Rec.Version.Encoding, x.Rec.Version.Difference = did.Encoding, did.Difference
 		if n := did.Bytes(); n > 0 {
@@ -105,7 +76,7 @@ func (s *Workers) takeStaged(x *engine.Transfer, did *path.Staged, since int64) 
 		return
 	}
 	r.Planner.Loaded(did.Way, did.Plain, cost)
-	if f := &r.Figures; did.Way == encoding.Encoded {
+	if f := &r.Figures; did.Way != encoding.Plain {
 		f.Decoded++
 		f.DecodedBytes += did.Plain
 		f.DecodeTime += did.Took

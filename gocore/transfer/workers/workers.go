@@ -17,7 +17,7 @@ type Workers struct {
 	*cache.Cache
 	pools    []*workerPool
 	verifier backgroundVerifier
-	lastEnds map[way]int64 // when a transfer ended last on each link, ns
+	occupied map[way]*occupied
 	running  int
 	Grace    time.Duration // for which a run that is held back may take longer than twice what was predicted. The lock guards it
 	none     func()        // called when the last worker has ended; the lock is not held

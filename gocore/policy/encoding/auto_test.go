@@ -1,0 +1,255 @@
+package encoding
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"velocpy/gocore/reduction/codec"
+)
+
+// history plays the flushes of a history by Auto.
+type history struct {
+	cost      func(i int, w Way) float64 // ns of each plain byte
+	news      func(i int) float64        // part that is new in a difference with the checkpoint before
+	encoded   int64                      // bytes that a sample of 1000 becomes
+	loads     bool
+	removable bool
+}
+
+// outcome is what the flushes came to.
+type outcome struct {
+	went  [ways]int
+	spent float64 // ns of each plain byte, all flushes together
+	raw   float64 // the same, had all been plain
+	best  float64 // the same, had each gone the way that costs least
+	after [ways]int
+}
+
+// play flushes so many checkpoints; after counts those from the second half on.
+func (h history) play(count int) (o outcome) {
+	const plain = 1 << 20
+	p, since := New(Auto, codec.NoCompression), 0
+	for i := range count {
+		since++
+		x, _ := planned(p, 1, h.removable, h.encoded)
+		cost := h.cost(i, x.Way)
+		if x.Way == Difference {
+			part := min(1, h.news(i)*float64(since))
+			if o.went[Difference] == 0 {
+				part = 1
+			}
+			since = 0
+			p.Removed(plain, int64(part*plain), int64(cost*plain))
+		} else {
+			p.Flushed(x.Way, plain, int64(cost*plain))
+		}
+		if h.loads {
+			p.Loaded(x.Way, plain, int64(cost*plain))
+		}
+		o.went[x.Way]++
+		if i >= count/2 {
+			o.after[x.Way]++
+		}
+		least := h.cost(i, Plain)
+		for w := range ways {
+			if w != Difference || h.removable {
+				least = min(least, h.cost(i, w))
+			}
+		}
+		o.spent, o.raw, o.best = o.spent+cost, o.raw+h.cost(i, Plain), o.best+least
+	}
+	return o
+}
+
+// noisy varies costs by a factor of two and more, and lets one of 50 take ten times as long, as fsync does.
+func noisy(seed uint64, cost ...float64) func(int, Way) float64 {
+	r := rand.New(rand.NewPCG(seed, 5))
+	return func(_ int, w Way) float64 {
+		x := cost[w] * (0.7 + r.ExpFloat64()*0.3)
+		if r.IntN(50) == 0 {
+			x *= 10
+		}
+		return x
+	}
+}
+
+func always(part float64) func(int) float64 { return func(int) float64 { return part } }
+
+// Whichever way costs least, the history goes it, and loses little by trials. Where the plain way costs least, that is at most 3 % of 512 checkpoints.
+func TestAutoLosesLittle(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		costs := []float64{1, rapid.Float64Range(0.1, 3).Draw(t, "encoded"), rapid.Float64Range(0.1, 3).Draw(t, "difference")}
+		h := history{
+			cost: func(_ int, w Way) float64 { return costs[w] }, news: always(rapid.Float64Range(0.01, 1).Draw(t, "news")),
+			encoded: 500, loads: rapid.Bool().Draw(t, "loads"), removable: rapid.Bool().Draw(t, "removable"),
+		}
+		const count = 512
+		o := h.play(count)
+		first := 2.0 * trial * max(costs[Encoded]-1, costs[Difference]-1, 0) // the first trials
+		if o.spent > 1.03*o.raw+first {
+			t.Fatalf("%g where plain bytes take %g: %v", o.spent, o.raw, o.went)
+		}
+		if h.news(0) < 0.2 { // what is new in a difference adds up while others are tried, so with much of it the ways change
+			if o.spent > 1.03*o.best+first+trial*count/firstWait*0.1+4*trial*(1-min(costs[Encoded], costs[Difference], 1)) {
+				t.Fatalf("%g where the best takes %g: %v", o.spent, o.best, o.went)
+			}
+		}
+	})
+}
+
+// Costs that vary, and single ones of ten times as much, seldom mislead the history where the ways differ by a fifth.
+func TestNoiseIsOutvoted(t *testing.T) {
+	for _, cheap := range []Way{Plain, Encoded, Difference} {
+		right, count := 0, 0
+		for seed := range uint64(20) {
+			cost := []float64{1.25, 1.25, 1.25}
+			cost[cheap] = 1
+			o := history{cost: noisy(seed, cost...), news: always(0.03), encoded: 500, removable: true}.play(4000)
+			right, count = right+o.went[cheap], count+4000
+		}
+		if right < count*8/10 {
+			t.Errorf("%d of %d checkpoints went the cheaper way, %d", right, count, cheap)
+		}
+	}
+}
+
+// The first flushes of a history take longer, whatever their way. What they say of the ways is corrected soon.
+func TestASlowBeginningIsForgotten(t *testing.T) {
+	for slow := range 12 {
+		o := history{cost: func(i int, w Way) float64 {
+			cost := []float64{1, 1.5, 2}[w]
+			if i < slow {
+				cost *= 8
+			}
+			return cost
+		}, news: always(0.03), encoded: 500, removable: true}.play(512)
+		if lost := o.spent/o.raw - 1; o.went[Plain] < 460 || lost > 0.07 {
+			t.Errorf("after %d slow flushes %v, %.1f %% lost", slow, o.went, 100*lost)
+		}
+	}
+}
+
+// What changes is noticed: the costs of a disk that becomes slow or fast, and how much is new.
+func TestChangesAreNoticed(t *testing.T) {
+	turn := func(before, after []float64) func(int, Way) float64 {
+		return func(i int, w Way) float64 {
+			if i < 500 {
+				return before[w]
+			}
+			return after[w]
+		}
+	}
+	few, much := always(0.03), always(1)
+	for name, x := range map[string]struct {
+		history
+		want Way
+	}{
+		"the disk becomes slow":  {history{cost: turn([]float64{1, 1.5, 1.6}, []float64{4, 1.5, 1.6}), news: few}, Encoded},
+		"the disk becomes fast":  {history{cost: turn([]float64{4, 1.5, 1.6}, []float64{1, 1.5, 1.6}), news: few}, Plain},
+		"little becomes new":     {history{cost: turn([]float64{1, 1.1, 1.2}, []float64{1, 1.1, 0.3}), news: few}, Difference},
+		"hashing is in vain":     {history{cost: turn([]float64{1, 1.1, 1.5}, []float64{1, 1.1, 1.5}), news: much}, Plain},
+		"duplicates have an end": {history{cost: turn([]float64{1, 0.9, 0.3}, []float64{1, 0.9, 1.9}), news: few}, Encoded},
+	} {
+		x.encoded, x.removable = 500, true
+		if o := x.play(4000); o.after[x.want] < 1700 {
+			t.Errorf("%s: of 2000 checkpoints later %v", name, o.after)
+		}
+	}
+}
+
+// Encoding that costs a little more time is chosen for the room that it saves. Small transfers say nothing, nor does the first flush.
+func TestTheWaysCompared(t *testing.T) {
+	both := can{Plain: true, Encoded: true}
+	for _, x := range []struct {
+		plain, encoded int64
+		want           Way
+	}{{1000, 1000, Encoded}, {1000, 1019, Encoded}, {1000, 1030, Plain}, {1000, 100, Encoded}} {
+		c := costs{}
+		c.observe(down, Plain, 1<<20, 1<<40)
+		for range trial {
+			c.observe(down, Plain, 1<<20, x.plain)
+			c.observe(down, Encoded, 1<<20, x.encoded)
+			c.observe(down, Encoded, 1<<10, 1)
+		}
+		if got := c.best(both, false); got != x.want {
+			t.Errorf("%+v: %d", x, got)
+		}
+	}
+	c := costs{begun: true}
+	for range trial {
+		c.observe(down, Plain, 1<<20, 100)
+		c.observe(down, Encoded, 1<<20, 80)
+		c.observe(up, Plain, 1<<20, 50)
+	}
+	if c.best(both, false) != Encoded {
+		t.Error("loads of one way alone count")
+	}
+	for range trial {
+		c.observe(up, Encoded, 1<<20, 100)
+	}
+	if c.best(both, false) != Plain {
+		t.Error("loads do not count")
+	}
+}
+
+// A trial of differences compares its first checkpoint with one of long ago: that says nothing.
+func TestWhatIsNew(t *testing.T) {
+	for _, x := range []struct {
+		parts []float64
+		few   bool
+	}{{nil, false}, {[]float64{0.1}, false}, {[]float64{1, 0.1}, true}, {[]float64{0.1, 1}, false}, {[]float64{1, 0.1, 1, 1, 1, 1}, false}} {
+		n := news{}
+		n.began(true)
+		for _, part := range x.parts {
+			n.removed(part)
+		}
+		if n.few() != x.few {
+			t.Errorf("%+v", x)
+		}
+	}
+}
+
+// Other methods decide nothing by cost.
+func TestOnlyAutoWeighsCosts(t *testing.T) {
+	for method, want := range map[Method]Way{Raw: Plain, Codec: Encoded, Lineage: Difference} {
+		p := New(method, codec.NoCompression)
+		for range 100 {
+			if x, _ := planned(p, 1, true, 500); x.Way != want || p.Likely() != want {
+				t.Fatalf("method %d goes %d", method, x.Way)
+			}
+			p.Removed(1<<20, 1<<20, 1<<40)
+			p.Flushed(want, 1<<20, 1<<40)
+		}
+	}
+	for encoded, want := range map[int64]string{500: "1 [{", 1000: "0 []"} { // what no lineage can take is encoded
+		x, _ := planned(New(Lineage, codec.NoCompression), 1, false, encoded)
+		if got := fmt.Sprint(x.Way, x.Choices); got[:len(want)] != want {
+			t.Errorf("%s", got)
+		}
+	}
+}
+
+func TestMedians(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m, all := median{}, rapid.SliceOfN(rapid.Float64Range(0, 10), 1, 40).Draw(t, "values")
+		for _, x := range all {
+			m.add(x)
+		}
+		latest := all[max(0, len(all)-len(m.latest)):]
+		less, more := 0, 0
+		for _, x := range latest {
+			if x < m.value {
+				less++
+			}
+			if x > m.value {
+				more++
+			}
+		}
+		if half := len(latest) / 2; less > half || more > half || m.count != len(all) {
+			t.Fatalf("%g of %v", m.value, latest)
+		}
+	})
+}
