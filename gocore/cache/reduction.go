@@ -13,6 +13,7 @@ type Reduction struct {
 	Lineage *Lineage         // nil: every checkpoint stands alone
 	Course  *schedule.Course // nil: a device encodes what has queued up
 	Before  int64            // places that the courses before it had
+	Planned uint64           // the engine's number of the checkpoint that was planned last
 	Figures figures.Reduction
 }
 
@@ -30,7 +31,7 @@ func (c *Cache) ExpectBytes(r *engine.Record, f engine.Form) int64 {
 	switch {
 	case known == nil || c.GoesWhole(r):
 		return r.Size
-	case f == engine.Difference && known.Lineage != nil && known.Planner.Likely() == encoding.Difference:
+	case f == engine.Difference && known.Lineage != nil && known.Planner.Likely(r.Version.Layout.ID, true) == encoding.Difference:
 		return known.Lineage.expect(r.Size)
 	}
 	return known.Planner.Expect(r.Version.Layout.ID, r.Size)

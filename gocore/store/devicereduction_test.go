@@ -347,7 +347,7 @@ func TestRoomOfWhatADeviceEncodes(t *testing.T) {
 	c.s.Lock()
 	defer c.s.Unlock()
 	r, p := c.h.h.Get(model.NumberKey(0)), c.s.Reductions["h"].Planner
-	for range 20 { // whatever the double's times were
+	for range 12 { // whatever the double's times were
 		p.Flushed(encoding.Encoded, size, 1)
 		p.Flushed(encoding.Plain, size, 1<<30)
 		p.Next(r.Version.Layout.ID, false)

@@ -34,7 +34,11 @@ func (h history) play(count int) (o outcome) {
 	p, since := New(Auto, codec.NoCompression), 0
 	for i := range count {
 		since++
-		x, _ := planned(p, 1, h.removable, h.encoded)
+		likely := p.Likely(1, h.removable)
+		x, sampled := planned(p, 1, h.removable, h.encoded)
+		if x.Way != likely && !sampled {
+			panic(fmt.Sprintf("checkpoint %d goes %d and not %d", i, x.Way, likely))
+		}
 		cost := h.cost(i, x.Way)
 		if x.Way == Difference {
 			part := min(1, h.news(i)*float64(since))
@@ -190,8 +194,37 @@ func TestTheWaysCompared(t *testing.T) {
 	for range trial {
 		c.observe(up, Encoded, 1<<20, 100)
 	}
-	if c.best(both, false) != Plain {
-		t.Error("loads do not count")
+	for _, may := range []can{both, {Plain: true, Encoded: true, Difference: true}} { // differences that were never tried have no loads
+		if c.best(may, true) != Plain {
+			t.Error("loads do not count")
+		}
+	}
+}
+
+// Where few chunks are equal to those of the checkpoint before, differences are not tried, and the next look is soon; where many are, they are, as without a look.
+func TestALookSparesTrials(t *testing.T) {
+	for equal, want := range map[float64]bool{0: false, 0.2: false, 0.3: true, 1: true} {
+		p, looks, went := New(Auto, codec.NoCompression), 0, [ways]int{}
+		for range 1000 {
+			x := p.Next(1, true)
+			if x.Look {
+				looks++
+				x = p.Looked(x, 1, equal)
+			}
+			if x.Sample {
+				p.Sampled(1, choices, 1000, 990)
+				x = p.Resume(x, 1)
+			}
+			went[x.Way]++
+			if x.Way == Difference {
+				p.Removed(1<<20, 1<<18, 1<<18)
+			} else {
+				p.Flushed(x.Way, 1<<20, 1<<20)
+			}
+		}
+		if tried := went[Difference] > 900; tried != want || !want && (went[Difference] > 0 || looks < 1000/firstWait/2) {
+			t.Errorf("%g are equal: %v after %d looks", equal, went, looks)
+		}
 	}
 }
 
@@ -201,8 +234,7 @@ func TestWhatIsNew(t *testing.T) {
 		parts []float64
 		few   bool
 	}{{nil, false}, {[]float64{0.1}, false}, {[]float64{1, 0.1}, true}, {[]float64{0.1, 1}, false}, {[]float64{1, 0.1, 1, 1, 1, 1}, false}} {
-		n := news{}
-		n.began(true)
+		n := news{ignore: true}
 		for _, part := range x.parts {
 			n.removed(part)
 		}
@@ -217,7 +249,7 @@ func TestOnlyAutoWeighsCosts(t *testing.T) {
 	for method, want := range map[Method]Way{Raw: Plain, Codec: Encoded, Lineage: Difference} {
 		p := New(method, codec.NoCompression)
 		for range 100 {
-			if x, _ := planned(p, 1, true, 500); x.Way != want || p.Likely() != want {
+			if x, _ := planned(p, 1, true, 500); x.Way != want || p.Likely(1, true) != want {
 				t.Fatalf("method %d goes %d", method, x.Way)
 			}
 			p.Removed(1<<20, 1<<20, 1<<40)

@@ -46,27 +46,60 @@ func (c *costs) observe(d direction, w Way, plain, ns int64) {
 	c.each[d][w].add(float64(ns) / float64(plain))
 }
 
-// next is the way of the next checkpoint: one that is being tried, one that is to be tried again, or the best. few: little is new in differences.
+// next is the way of the next checkpoint. few: little is new in differences.
 func (c *costs) next(may can, few bool) Way {
-	for w := range ways {
-		if may[w] && c.tries(w) {
-			c.tried[w]++
-			return w
-		}
+	if w, ok := c.underTrial(may); ok {
+		c.tried[w]++
+		return w
 	}
 	best := c.best(may, few)
 	for w := range ways {
-		if !may[w] || w == best {
-			continue
+		if may[w] && w != best {
+			c.since[w]++
 		}
-		if c.since[w]++; c.due(w, best) {
-			c.since[w], c.tried[w], c.again[w] = 0, 1, true
-			c.each[down][w] = median{}
+	}
+	w := c.dueOr(best, may)
+	if w != best {
+		c.since[w], c.tried[w], c.again[w] = 0, 1, true
+		c.each[down][w] = median{}
+	}
+	return w
+}
+
+// soon is what next will return.
+func (c *costs) soon(may can, few bool) Way {
+	if w, ok := c.underTrial(may); ok {
+		return w
+	}
+	then, best := *c, c.best(may, few)
+	for w := range ways {
+		then.since[w]++
+	}
+	return then.dueOr(best, may)
+}
+
+// underTrial is the way that is being tried.
+func (c *costs) underTrial(may can) (w Way, ok bool) {
+	for w := range ways {
+		if may[w] && c.tries(w) {
+			return w, true
+		}
+	}
+	return 0, false
+}
+
+// dueOr is a way that is to be tried again, or the best.
+func (c *costs) dueOr(best Way, may can) Way {
+	for w := range ways {
+		if may[w] && w != best && c.due(w, best) {
 			return w
 		}
 	}
 	return best
 }
+
+// skip ends the trial of a way that has just begun.
+func (c *costs) skip(w Way) { c.tried[w] = trial }
 
 // tries tells whether the way has a trial that goes on. The first one of plain bytes has one checkpoint more, which does not count.
 func (c *costs) tries(w Way) bool {
@@ -93,40 +126,30 @@ func (c *costs) due(w, best Way) bool {
 	return trial*more <= part*float64(n)*c.each[down][best].value
 }
 
-// likely is the way that the next checkpoint goes, but for trials that are due.
-func (c *costs) likely(may can, few bool) Way {
-	for w := range ways {
-		if may[w] && c.tries(w) {
-			return w
-		}
-	}
-	return c.best(may, few)
-}
-
 // little is how much more than plain bytes a way may cost that saves room.
 const little = 1.02
 
-// best is the way that costs least. Others save room than that of plain bytes, so they may cost a little more. A difference of which too much is new is none.
+// best is the way that costs least, of those that have been tried. Others save room that plain bytes take, so they may cost a little more. A difference of which too
+// much is new is none.
 func (c *costs) best(may can, few bool) Way {
+	for w := range ways {
+		may[w] = may[w] && c.each[down][w].count >= trial && (few || w != Difference)
+	}
 	best, least := Plain, little*c.total(Plain, may)
-	for _, w := range []Way{Encoded, Difference} {
-		if !may[w] || w == Difference && !few || c.each[down][w].count < trial || c.each[down][Plain].count < trial {
-			continue
-		}
-		if x := c.total(w, may); x <= least {
+	for w := Encoded; w < ways && may[Plain]; w++ {
+		if x := c.total(w, may); may[w] && x <= least {
 			best, least = w, x
 		}
 	}
 	return best
 }
 
-// total is what a way costs. Loads count once all the ways that a checkpoint can go have been loaded.
-func (c *costs) total(w Way, may can) float64 {
-	x := c.each[down][w].value
+// total is what a way costs, of some that are compared. Loads count once all of these have been loaded.
+func (c *costs) total(w Way, among can) float64 {
 	for other := range ways {
-		if may[other] && c.each[up][other].count < trial {
-			return x
+		if among[other] && c.each[up][other].count < trial {
+			return c.each[down][w].value
 		}
 	}
-	return x + c.each[up][w].value
+	return c.each[down][w].value + c.each[up][w].value
 }

@@ -4,18 +4,11 @@ package encoding
 type news struct {
 	part   float64 // of the bytes, on average
 	known  bool
-	ignore bool // the next one to end
+	ignore bool // the next one to end, the first of a trial: it is compared with none, or with one of long ago
 }
 
 // mostNew is the part of the bytes that may be new for duplicates to be worth their hashing.
 const mostNew = 0.75
-
-// began tells that a checkpoint becomes a difference. The first one of a trial is compared with none, or with one of long ago, so what is new in it says nothing.
-func (n *news) began(first bool) {
-	if first {
-		*n = news{ignore: true}
-	}
-}
 
 // removed tells which part of a checkpoint was new.
 func (n *news) removed(part float64) {

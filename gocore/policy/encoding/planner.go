@@ -75,6 +75,7 @@ func (p *Planner) Method() Method { return p.method }
 // Plan is how one checkpoint goes down.
 type Plan struct {
 	Way     Way
+	Look    bool             // some chunks are to be compared with those of the checkpoint before, if its bytes are at hand: Looked has the plan then
 	Sample  bool             // a sample is to be taken first: Resume has the plan then
 	Choices []regions.Choice // by region, of what is encoded, and of what is new in a difference; nil: that stays as it is
 
@@ -89,17 +90,9 @@ func (p *Planner) Next(layout uint64, removable bool) Plan {
 	if k != nil {
 		k.age++
 	}
-	encodes := stale || k.pays
-	switch {
-	case p.method == Lineage && removable:
-		plan.Way = Difference
-	case p.method == Codec && encodes, p.method == Lineage && encodes:
-		plan.Way = Encoded
-	case p.method == Auto:
-		plan.Way = p.costs.next(can{Plain: true, Encoded: encodes, Difference: removable}, p.news.few())
-	}
-	if plan.Way == Difference && p.method == Auto {
-		p.news.began(p.costs.tried[Difference] == 1)
+	plan.Way = p.way(stale || k.pays, removable, p.costs.next)
+	if plan.Way == Difference && p.method == Auto && p.costs.tried[Difference] == 1 {
+		p.news, plan.Look = news{ignore: true}, true
 	}
 	if plan.Way == Plain {
 		return plan
@@ -110,17 +103,33 @@ func (p *Planner) Next(layout uint64, removable bool) Plan {
 	return plan
 }
 
-// Likely tells which way the next checkpoint goes that can become a difference.
-func (p *Planner) Likely() Way {
-	switch p.method {
-	case Raw:
-		return Plain
-	case Codec:
-		return Encoded
-	case Lineage:
-		return Difference
+// Looked goes on with a plan for which chunks have been compared, of which a part was equal. Where few are, differences are not tried.
+func (p *Planner) Looked(plan Plan, layout uint64, equal float64) Plan {
+	if 1-equal <= mostNew {
+		plan.Look = false
+		return plan
 	}
-	return p.costs.likely(can{Plain: true, Encoded: true, Difference: true}, p.news.few())
+	p.costs.skip(Difference)
+	return p.Next(layout, false)
+}
+
+// Likely tells which way the next checkpoint of a layout goes.
+func (p *Planner) Likely(layout uint64, removable bool) Way {
+	k := p.layouts[layout]
+	return p.way(k == nil || k.age >= k.again || k.pays, removable, p.costs.soon)
+}
+
+// way decides; by says what costs least, which counts for Auto. encodes: the checkpoint may become smaller when it is encoded.
+func (p *Planner) way(encodes, removable bool, by func(may can, few bool) Way) Way {
+	switch {
+	case p.method == Auto:
+		return by(can{Plain: true, Encoded: encodes, Difference: removable}, p.news.few())
+	case p.method == Lineage && removable:
+		return Difference
+	case p.method != Raw && encodes:
+		return Encoded
+	}
+	return Plain
 }
 
 // Removed tells what a difference came to: of the checkpoint's plain bytes so many were new, and its flush cost so many ns.
@@ -197,7 +206,7 @@ func (k *known) rest() {
 // Expect predicts how much room a checkpoint needs on disk that takes so much in memory. One that needs more is written again, so it is predicted generously.
 func (p *Planner) Expect(layout uint64, room int64) int64 {
 	k := p.layouts[layout]
-	if k == nil || !k.pays || k.part == 0 || p.method == Auto && p.costs.likely(can{Plain: true, Encoded: true}, false) == Plain {
+	if k == nil || !k.pays || k.part == 0 || p.Likely(layout, false) == Plain {
 		return room
 	}
 	return min(room, int64(generous*k.part*float64(room))+least)

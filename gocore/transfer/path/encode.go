@@ -15,8 +15,8 @@ import (
 
 // Planner decides for one transfer. No lock is held.
 type Planner interface {
-	// Next plans the transfer. addressable: the host can address the checkpoint's memory, so it may become a difference.
-	Next(addressable bool) encoding.Plan
+	// Next plans the transfer. slot is the checkpoint's memory, so that it may become a difference; nil: the host cannot address it.
+	Next(slot []byte) encoding.Plan
 	// Sampled takes what a sample says for which a plan asks, and returns what becomes of the plan.
 	Sampled(plan encoding.Plan, c []regions.Choice, plain, encoded int64) encoding.Plan
 	// Lineage returns the lineage to which the checkpoint is added, which no other transfer uses before Leave; nil if it is not de-duplicated.
@@ -128,7 +128,7 @@ func (p *Path) planned() encoding.Plan {
 		return encoding.Plan{}
 	}
 	from := p.source.Bytes()
-	plan := p.o.Planner.Next(from != nil) // a lineage compares a checkpoint as a whole with those before
+	plan := p.o.Planner.Next(from) // a lineage compares a checkpoint as a whole with those before
 	if plan.Sample {
 		if from == nil { // they are read once, or lie on a device, so a sample would be in the way
 			p.result.Staged.Tried = true

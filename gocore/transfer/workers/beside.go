@@ -14,6 +14,7 @@ import (
 // beside is the host tier's copy of a lineage's last checkpoint, while a draft is compared with it. The engine keeps the copy where it is. The lock guards the fields.
 type beside struct {
 	s       *Workers
+	id      uint64 // of the record
 	reading engine.Reading
 	spans   map[string]model.Span // of the regions, in slot
 	slot    []byte
@@ -25,7 +26,10 @@ type beside struct {
 // draftBeside makes a draft beside the bytes of the last checkpoint, if the host tier has them.
 func (l *lineage) draftBeside(regions []dedup.Region) (*object.Draft, error) {
 	var before dedup.Before
-	if b := l.beginBeside(); b != nil {
+	l.s.Lock()
+	b := l.s.beside(l.state.Last)
+	l.s.Unlock()
+	if b != nil {
 		defer b.close()
 		before = b.compare
 	}
@@ -36,13 +40,10 @@ func (l *lineage) draftBeside(regions []dedup.Region) (*object.Draft, error) {
 	return draft, err
 }
 
-// beginBeside begins to read the copy of the last checkpoint; nil: there is none that may be read now.
-func (l *lineage) beginBeside() *beside {
-	s := l.s
-	s.Lock()
-	defer s.Unlock()
-	r := s.Engine.Record(l.state.Last)
-	if l.state.Last == 0 || r == nil || s.Host == nil || s.Closing {
+// beside begins to read the host tier's copy of a checkpoint, whose record has that ID; nil: there is none that may be read now. The lock is held.
+func (s *Workers) beside(id uint64) *beside {
+	r := s.Engine.Record(id)
+	if id == 0 || r == nil || s.Host == nil || s.Closing {
 		return nil
 	}
 	t := s.HostTier()
@@ -50,7 +51,7 @@ func (l *lineage) beginBeside() *beside {
 	if !ok {
 		return nil
 	}
-	b := &beside{s: s, reading: x, slot: slots.Slot(s.Cache, r, t), spans: map[string]model.Span{}}
+	b := &beside{s: s, id: id, reading: x, slot: slots.Slot(s.Cache, r, t), spans: map[string]model.Span{}}
 	for i, name := range description.Names(&r.Version.Layout.Layout) {
 		b.spans[name] = r.Version.Layout.Spans[i]
 	}

@@ -23,16 +23,28 @@ func (w *worker) planner(x *engine.Transfer) path.Planner {
 	return &planner{w.s, x, &w.room}
 }
 
-func (p *planner) Next(addressable bool) encoding.Plan {
+func (p *planner) Next(slot []byte) encoding.Plan {
 	p.s.Lock()
 	defer p.s.Unlock()
 	r := p.s.reduction(p.x)
 	if r == nil || p.s.GoesWhole(p.x.Rec) {
 		return encoding.Plan{}
 	}
-	v := p.x.Rec.Version
-	removable := addressable && r.Lineage != nil && p.x.Obj.Form(p.x.To) == engine.Difference && r.Lineage.Fits(p.x.Rec.Hist.Name, v.Layout.Spans)
-	return r.Planner.Next(v.Layout.ID, removable)
+	l := p.x.Rec.Version.Layout
+	removable := slot != nil && r.Lineage != nil && p.x.Obj.Form(p.x.To) == engine.Difference && r.Lineage.Fits(p.x.Rec.Hist.Name, l.Spans)
+	plan, before := r.Planner.Next(l.ID, removable), r.Planned
+	if r.Planned = p.x.Rec.ID; !plan.Look {
+		return plan
+	}
+	if b := p.s.beside(before); b != nil {
+		p.s.Unlock()
+		equal, known := b.looked(&l.Layout, slot, r.Lineage.Options.Chunk)
+		p.s.Lock()
+		if known {
+			return r.Planner.Looked(plan, l.ID, equal)
+		}
+	}
+	return plan
 }
 
 func (p *planner) Sampled(plan encoding.Plan, c []regions.Choice, plain, encoded int64) encoding.Plan {
