@@ -12,6 +12,12 @@ REASONS = {
         "store them. So what costs the encoder is measuring the modes and finding its place, and not the memory; no "
         "profile was taken. The bars are meant for an H200, whose memory is faster."
     ),
+    r"reduced: (?!bytes that differ)": (
+        "On this disk two processors write and read plain bytes faster than they encode and decode, so 'auto' should "
+        "keep to these. Trying the other ways costs it 5 to 15 ms, of streams that take a quarter of a second. Where "
+        "encoding takes hardly longer than writing, it is chosen at times, for the room; what restores will take is "
+        "not known then."
+    ),
     r"encoded: .*blocked time by": (
         "Late wavefields become smaller by a factor of 1.26 only, so encoding all of them saves a seventh of the time "
         "in calls. Each round begins new histories, in which 'auto' tries both ways, and then often keeps to the plain "
