@@ -214,23 +214,21 @@ func TestAFailingDiskAtRandom(t *testing.T) {
 			if err := h.h.Clear(); err != nil {
 				t.Fatal(err)
 			}
-			full := int64(0)
-			eventually(t, "all of the budget can be used", func() bool {
-				for ; full < budget>>12; full++ {
-					if _, err := h.h.Lookup(model.NumberKey(1000 + full)); err == nil {
-						continue
+			for k := int64(1000); k < 1000+budget>>12; k++ { // each has its own time: the machine may be busy
+				eventually(t, "all of the budget can be used", func() bool {
+					if _, err := h.h.Lookup(model.NumberKey(k)); err == nil {
+						return true
 					}
-					out, err := h.put(1000+full, random(4096, 5))
+					out, err := h.put(k, random(4096, 5))
 					if err == nil {
 						err = h.wait(out.Ticket, status.TierDisk)
 					}
 					if err != nil {
 						time.Sleep(time.Millisecond)
-						return false
 					}
-				}
-				return true
-			})
+					return err == nil
+				})
+			}
 		}
 	}
 }
