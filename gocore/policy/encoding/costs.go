@@ -78,14 +78,17 @@ func (c *costs) soon(may can, few bool) Way {
 	return then.dueOr(best, may)
 }
 
-// underTrial is the way that is being tried.
+// underTrial is the way that is being tried. Plain and encoded bytes take turns, since flushes become faster while a history begins. Differences come one behind
+// the other, as each is compared with the one before.
 func (c *costs) underTrial(may can) (w Way, ok bool) {
-	for w := range ways {
-		if may[w] && c.tries(w) {
-			return w, true
-		}
+	plain, encoded := may[Plain] && c.tries(Plain), may[Encoded] && c.tries(Encoded)
+	switch {
+	case encoded && (!plain || c.tried[Encoded] < c.tried[Plain]):
+		return Encoded, true
+	case plain:
+		return Plain, true
 	}
-	return 0, false
+	return Difference, may[Difference] && c.tries(Difference)
 }
 
 // dueOr is a way that is to be tried again, or the best.
