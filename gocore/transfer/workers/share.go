@@ -2,8 +2,8 @@ package workers
 
 import "velocpy/gocore/policy/engine"
 
-// way is a link in one direction.
-type way struct{ from, to int }
+// direction is a link in one direction.
+type direction struct{ from, to int }
 
 // occupied is how the transfers of a link share its time: each of n that run beside each other has an nth of it. So what the transfers cost adds up to the time in
 // which the link had any, whatever the others do meanwhile.
@@ -22,10 +22,7 @@ func (o *occupied) until(now int64) {
 
 // beginShare counts a transfer, or a group that moves together, on its link. The lock is held.
 func (s *Workers) beginShare(w *worker, x *engine.Transfer) {
-	if s.occupied == nil {
-		s.occupied = map[way]*occupied{}
-	}
-	on := way{x.From, x.To}
+	on := direction{x.From, x.To}
 	if s.occupied[on] == nil {
 		s.occupied[on] = &occupied{}
 	}

@@ -24,27 +24,35 @@ func (w *worker) planner(x *engine.Transfer) path.Planner {
 }
 
 func (p *planner) Next(slot []byte) encoding.Plan {
+	plan, before, chunk := p.next(slot != nil)
+	if before == nil {
+		return plan
+	}
+	equal, known := before.looked(&p.x.Rec.Version.Layout.Layout, slot, chunk)
+	p.s.Lock()
+	defer p.s.Unlock()
+	if r := p.s.reduction(p.x); known && r != nil {
+		return r.Planner.Looked(plan, p.x.Rec.Version.Layout.ID, equal)
+	}
+	return plan
+}
+
+// next is Next, but for the comparison with the checkpoint before, chunk by chunk, that a plan asks for; before is nil without it.
+func (p *planner) next(addressable bool) (plan encoding.Plan, before *beside, chunk int) {
 	p.s.Lock()
 	defer p.s.Unlock()
 	r := p.s.reduction(p.x)
 	if r == nil || p.s.GoesWhole(p.x.Rec) {
-		return encoding.Plan{}
+		return encoding.Plan{}, nil, 0
 	}
 	l := p.x.Rec.Version.Layout
-	removable := slot != nil && r.Lineage != nil && p.x.Obj.Form(p.x.To) == engine.Difference && r.Lineage.Fits(p.x.Rec.Hist.Name, l.Spans)
-	plan, before := r.Planner.Next(l.ID, removable), r.Planned
-	if r.Planned = p.x.Rec.ID; !plan.Look {
-		return plan
+	removable := addressable && r.Lineage != nil && p.x.Obj.Form(p.x.To) == engine.Difference && r.Lineage.Fits(p.x.Rec.Hist.Name, l.Spans)
+	plan = r.Planner.Next(l.ID, removable)
+	if plan.Look {
+		before, chunk = p.s.beside(r.Planned), r.Lineage.Options.Chunk
 	}
-	if b := p.s.beside(before); b != nil {
-		p.s.Unlock()
-		equal, known := b.looked(&l.Layout, slot, r.Lineage.Options.Chunk)
-		p.s.Lock()
-		if known {
-			return r.Planner.Looked(plan, l.ID, equal)
-		}
-	}
-	return plan
+	r.Planned = p.x.Rec.ID
+	return plan, before, chunk
 }
 
 func (p *planner) Sampled(plan encoding.Plan, c []regions.Choice, plain, encoded int64) encoding.Plan {

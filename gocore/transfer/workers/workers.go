@@ -17,7 +17,7 @@ type Workers struct {
 	*cache.Cache
 	pools    []*workerPool
 	verifier backgroundVerifier
-	occupied map[way]*occupied
+	occupied map[direction]*occupied // by which transfers
 	running  int
 	Grace    time.Duration // for which a run that is held back may take longer than twice what was predicted. The lock guards it
 	none     func()        // called when the last worker has ended; the lock is not held
@@ -33,7 +33,7 @@ type Fetcher interface {
 
 // Start starts the workers. none is called when the last of them has ended. The lock is held.
 func Start(c *cache.Cache, none func()) *Workers {
-	s := &Workers{Cache: c, none: none, Grace: grace}
+	s := &Workers{Cache: c, none: none, Grace: grace, occupied: map[direction]*occupied{}}
 	s.pools = s.newPools()
 	for _, c := range s.pools {
 		for range c.size {
