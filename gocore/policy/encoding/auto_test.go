@@ -25,10 +25,12 @@ type outcome struct {
 	spent float64 // ns of each plain byte, all flushes together
 	raw   float64 // the same, had all been plain
 	best  float64 // the same, had each gone the way that costs least
-	after [ways]int
+
+	after          [ways]int // of the second half
+	late, lateBest float64
 }
 
-// play flushes so many checkpoints; after counts those from the second half on.
+// play flushes so many checkpoints.
 func (h history) play(count int) (o outcome) {
 	const plain = 1 << 20
 	p, since := New(Auto, codec.NoCompression), 0
@@ -54,9 +56,6 @@ func (h history) play(count int) (o outcome) {
 			p.Loaded(x.Way, plain, int64(cost*plain))
 		}
 		o.went[x.Way]++
-		if i >= count/2 {
-			o.after[x.Way]++
-		}
 		least := h.cost(i, Plain)
 		for w := range ways {
 			if w != Difference || h.removable {
@@ -64,6 +63,10 @@ func (h history) play(count int) (o outcome) {
 			}
 		}
 		o.spent, o.raw, o.best = o.spent+cost, o.raw+h.cost(i, Plain), o.best+least
+		if i >= count/2 {
+			o.after[x.Way]++
+			o.late, o.lateBest = o.late+cost, o.lateBest+least
+		}
 	}
 	return o
 }
@@ -82,26 +85,53 @@ func noisy(seed uint64, cost ...float64) func(int, Way) float64 {
 
 func always(part float64) func(int) float64 { return func(int) float64 { return part } }
 
-// Whichever way costs least, the history goes it, and loses little by trials. Where the plain way costs least, that is at most 3 % of 512 checkpoints.
+// Whichever way costs least, the history goes it. Beyond what the first trials cost, it loses at most 3 % against plain bytes, and 4 % against the best way: 2 % for
+// the room that others save, and the trials that follow.
 func TestAutoLosesLittle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		costs := []float64{1, rapid.Float64Range(0.1, 3).Draw(t, "encoded"), rapid.Float64Range(0.1, 3).Draw(t, "difference")}
+		costs := [ways]float64{1, rapid.Float64Range(0.1, 10).Draw(t, "encoded"), rapid.Float64Range(0.1, 10).Draw(t, "difference")}
 		h := history{
 			cost: func(_ int, w Way) float64 { return costs[w] }, news: always(rapid.Float64Range(0.01, 1).Draw(t, "news")),
 			encoded: 500, loads: rapid.Bool().Draw(t, "loads"), removable: rapid.Bool().Draw(t, "removable"),
 		}
-		const count = 512
-		o := h.play(count)
-		first := 2.0 * trial * max(costs[Encoded]-1, costs[Difference]-1, 0) // the first trials
-		if o.spent > 1.03*o.raw+first {
+		o := h.play(512)
+		firstTrials := func(best float64) float64 { // plain bytes are tried twice
+			x := (1+2*trial)*max(0, costs[Plain]-best) + trial*max(0, costs[Encoded]-best)
+			if h.removable {
+				x += trial * max(0, costs[Difference]-best)
+			}
+			return x
+		}
+		if o.spent > 1.03*o.raw+firstTrials(1) {
 			t.Fatalf("%g where plain bytes take %g: %v", o.spent, o.raw, o.went)
 		}
-		if h.news(0) < 0.2 { // what is new in a difference adds up while others are tried, so with much of it the ways change
-			if o.spent > 1.03*o.best+first+trial*count/firstWait*0.1+4*trial*(1-min(costs[Encoded], costs[Difference], 1)) {
+		if few := h.news(0) < 0.1; few || !h.removable { // with more the ways change: what is new adds up while others are tried
+			if o.spent > 1.04*o.best+firstTrials(o.best/512) {
 				t.Fatalf("%g where the best takes %g: %v", o.spent, o.best, o.went)
 			}
 		}
 	})
+}
+
+// Transfers whose times vary by a factor of two and more around a way's cost do not mislead the decision for long, where the ways differ by a fifth.
+func TestNoiseOfTwoWays(t *testing.T) {
+	for _, cheap := range []Way{Plain, Encoded} {
+		sum, worst := 0, 9999
+		for seed := range uint64(40) {
+			r := rand.New(rand.NewPCG(seed, 5))
+			o := history{cost: func(_ int, w Way) float64 {
+				x := 0.7 + r.ExpFloat64()/2
+				if w != cheap {
+					x *= 1.25
+				}
+				return x
+			}, encoded: 500}.play(4000)
+			sum, worst = sum+o.went[cheap], min(worst, o.went[cheap])
+		}
+		if t.Logf("way %d: of 4000 checkpoints %d went it on average, and %d at worst", cheap, sum/40, worst); sum < 40*4000*9/10 || worst < 4000*8/10 {
+			t.Fail()
+		}
+	}
 }
 
 // Costs that vary, and single ones of ten times as much, seldom mislead the history where the ways differ by a fifth.
@@ -114,13 +144,14 @@ func TestNoiseIsOutvoted(t *testing.T) {
 			o := history{cost: noisy(seed, cost...), news: always(0.03), encoded: 500, removable: true}.play(4000)
 			right, count = right+o.went[cheap], count+4000
 		}
-		if right < count*8/10 {
+		if right < count*9/10 {
 			t.Errorf("%d of %d checkpoints went the cheaper way, %d", right, count, cheap)
 		}
 	}
 }
 
-// The first flushes of a history take longer, whatever their way. What they say of the ways is corrected soon.
+// The first flushes of a history take longer, whatever their way. What they say of the ways is corrected soon: beyond what the first trials cost while flushes are
+// slow, at most 3 % are lost.
 func TestASlowBeginningIsForgotten(t *testing.T) {
 	for slow := range 12 {
 		o := history{cost: func(i int, w Way) float64 {
@@ -130,8 +161,8 @@ func TestASlowBeginningIsForgotten(t *testing.T) {
 			}
 			return cost
 		}, news: always(0.03), encoded: 500, removable: true}.play(512)
-		if lost := o.spent/o.raw - 1; o.went[Plain] < 460 || lost > 0.07 {
-			t.Errorf("after %d slow flushes %v, %.1f %% lost", slow, o.went, 100*lost)
+		if trials := float64(8 * trial * (0.5 + 1)); o.spent > 1.03*o.raw+trials {
+			t.Errorf("after %d slow flushes %v, %g where plain bytes take %g", slow, o.went, o.spent, o.raw)
 		}
 	}
 }
@@ -158,8 +189,8 @@ func TestChangesAreNoticed(t *testing.T) {
 		"duplicates have an end": {history{cost: turn([]float64{1, 0.9, 0.3}, []float64{1, 0.9, 1.9}), news: few}, Encoded},
 	} {
 		x.encoded, x.removable = 500, true
-		if o := x.play(4000); o.after[x.want] < 1700 {
-			t.Errorf("%s: of 2000 checkpoints later %v", name, o.after)
+		if o := x.play(4000); o.after[x.want] < 1800 || o.late > 1.02*o.lateBest {
+			t.Errorf("%s: of 2000 checkpoints later %v, %g where the best takes %g", name, o.after, o.late, o.lateBest)
 		}
 	}
 }

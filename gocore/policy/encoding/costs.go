@@ -14,10 +14,11 @@ type can [ways]bool
 // costs compares what the ways cost in time. Each is tried with a few checkpoints at first, and again from time to time, since what it costs may have changed.
 type costs struct {
 	each  [directions][ways]median
-	begun bool       // a flush of plain bytes was observed
-	tried [ways]int  // checkpoints of the present trial; with trial of them it is over
-	since [ways]int  // checkpoints since then that went other ways
-	again [ways]bool // the way has been tried more than once
+	old   [ways]median // of flushes before the present trial
+	begun bool         // a flush of plain bytes was observed
+	again bool         // plain bytes have been tried more than once
+	tried [ways]int    // checkpoints of the present trial; with trial of them it is over
+	since [ways]int    // checkpoints since then that went other ways
 }
 
 // trial is how many checkpoints a trial has. The median of fewer costs says little, since costs differ by a half and more.
@@ -44,6 +45,9 @@ func (c *costs) observe(d direction, w Way, plain, ns int64) {
 		return
 	}
 	c.each[d][w].add(float64(ns) / float64(plain))
+	if d == down && c.each[d][w].count == trial && c.old[w].isLike(&c.each[d][w]) {
+		c.each[d][w].addBefore(&c.old[w])
+	}
 }
 
 // next is the way of the next checkpoint. few: little is new in differences.
@@ -58,10 +62,11 @@ func (c *costs) next(may can, few bool) Way {
 			c.since[w]++
 		}
 	}
-	w := c.dueOr(best, may)
+	w := c.dueOr(best, may, 0)
 	if w != best {
-		c.since[w], c.tried[w], c.again[w] = 0, 1, true
-		c.each[down][w] = median{}
+		c.since[w], c.tried[w] = 0, 1
+		c.old[w], c.each[down][w] = c.each[down][w], median{}
+		c.again = c.again || w == Plain
 	}
 	return w
 }
@@ -71,11 +76,7 @@ func (c *costs) soon(may can, few bool) Way {
 	if w, ok := c.underTrial(may); ok {
 		return w
 	}
-	then, best := *c, c.best(may, few)
-	for w := range ways {
-		then.since[w]++
-	}
-	return then.dueOr(best, may)
+	return c.dueOr(c.best(may, few), may, 1)
 }
 
 // underTrial is the way that is being tried. Plain and encoded bytes take turns, since flushes become faster while a history begins. Differences come one behind
@@ -91,10 +92,10 @@ func (c *costs) underTrial(may can) (w Way, ok bool) {
 	return Difference, may[Difference] && c.tries(Difference)
 }
 
-// dueOr is a way that is to be tried again, or the best.
-func (c *costs) dueOr(best Way, may can) Way {
+// dueOr is a way that is to be tried again after so many more checkpoints, or the best.
+func (c *costs) dueOr(best Way, may can, more int) Way {
 	for w := range ways {
-		if may[w] && w != best && c.due(w, best) {
+		if may[w] && w != best && c.due(w, best, c.since[w]+more) {
 			return w
 		}
 	}
@@ -106,19 +107,18 @@ func (c *costs) skip(w Way) { c.tried[w] = trial }
 
 // tries tells whether the way has a trial that goes on. The first one of plain bytes has one checkpoint more, which does not count.
 func (c *costs) tries(w Way) bool {
-	if w == Plain && !c.again[Plain] {
+	if w == Plain && !c.again {
 		return c.tried[Plain] <= trial
 	}
 	return c.tried[w] < trial
 }
 
-// due tells whether a way is to be tried again.
-func (c *costs) due(w, best Way) bool {
-	n := c.since[w]
+// due tells whether a way is to be tried again that n checkpoints have not gone.
+func (c *costs) due(w, best Way, n int) bool {
 	switch {
 	case n < firstWait:
 		return false
-	case n >= mostWait, w == Plain && !c.again[Plain]:
+	case n >= mostWait, w == Plain && !c.again:
 		return true
 	}
 	part := allowed

@@ -4,7 +4,7 @@ import "slices"
 
 // median is that of the latest values. Single transfers take many times as long as others, since something else had the disk or the processors.
 type median struct {
-	latest [15]float64
+	latest [31]float64
 	count  int // all values
 	value  float64
 }
@@ -16,4 +16,21 @@ func (m *median) add(x float64) {
 	sorted := m.latest
 	slices.Sort(sorted[:n])
 	m.value = (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+// alike is by which factor medians may differ of values that come from the same source.
+const alike = 2
+
+// isLike tells whether m and x may be medians of the same source.
+func (m *median) isLike(x *median) bool {
+	return m.count > 0 && m.value <= alike*x.value && x.value <= alike*m.value
+}
+
+// addBefore adds values that were observed before those of m, of which there are fewer than m remembers.
+func (m *median) addBefore(older *median) {
+	newer := *m
+	*m = *older
+	for _, x := range newer.latest[:newer.count] {
+		m.add(x)
+	}
 }

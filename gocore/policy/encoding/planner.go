@@ -85,11 +85,16 @@ type Plan struct {
 
 // Next plans a checkpoint of a layout, which a number identifies. removable: it can become a difference.
 func (p *Planner) Next(layout uint64, removable bool) Plan {
-	plan, k := Plan{Compression: p.host}, p.layouts[layout]
-	stale := k == nil || k.age >= k.again
-	if k != nil {
+	plan := p.plan(layout, removable)
+	if k := p.layouts[layout]; k != nil {
 		k.age++
 	}
+	return plan
+}
+
+func (p *Planner) plan(layout uint64, removable bool) Plan {
+	plan, k := Plan{Compression: p.host}, p.layouts[layout]
+	stale := k == nil || k.age >= k.again
 	plan.Way = p.way(stale || k.pays, removable, p.costs.next)
 	if plan.Way == Difference && p.method == Auto && p.costs.tried[Difference] == 1 {
 		p.news, plan.Look = news{ignore: true}, true
@@ -110,7 +115,7 @@ func (p *Planner) Looked(plan Plan, layout uint64, equal float64) Plan {
 		return plan
 	}
 	p.costs.skip(Difference)
-	return p.Next(layout, false)
+	return p.plan(layout, false)
 }
 
 // Likely tells which way the next checkpoint of a layout goes.
