@@ -14,7 +14,7 @@ REASONS = {
     ),
     r"reduced: (?!bytes that differ)": (
         "On this disk two processors write and read plain bytes faster than they encode and decode, so 'auto' keeps to "
-        "these. Trying the other ways costs it 5 to 15 ms, of streams that take a quarter of a second. Ratios of a few "
+        "these. Trying the other ways took up to 12 ms, of streams that take a quarter of a second. Ratios of a few "
         "rounds differ by some 3 % themselves: of random bytes three checkpoints of 512 were no plain ones."
     ),
     r"encoded: .*blocked time by": (
