@@ -100,6 +100,8 @@ func TestWhatIsEncodedTogetherEndsAlone(t *testing.T) {
 		}
 		return p
 	}
+	c.mustPutOn(b, rounds*count, few(size, 0)) // the first sample pays, whichever checkpoint a worker takes first
+	b.check(c.wait(0, status.TierHost))
 	for round := range int64(rounds) {
 		for k := round * count; k < (round+1)*count; k++ {
 			c.mustPutOn(b, k, want(k))

@@ -46,6 +46,7 @@ type known struct {
 	age     int              // checkpoints that were planned since the last sample
 	again   int              // so many are planned before the next one is taken
 	pays    bool             // the sample became smaller by more than leastGain
+	doubt   bool             // the latest sample did not, and those before did: the next checkpoint is sampled too
 	part    float64          // of its plain bytes that a checkpoint becomes, lately the most; 0: none was encoded yet
 	failed  int              // checkpoints since the last one that a compressor of the host made smaller
 }
@@ -156,7 +157,8 @@ func (p *Planner) Resume(plan Plan, layout uint64) Plan {
 	return plan
 }
 
-// Sampled tells what a sample said, of a layout whose plan asked for one.
+// Sampled tells what a sample said, of a layout whose plan asked for one. Checkpoints that are planned before the first sample is there are sampled as well. Of such
+// samples one that pays is enough, since checkpoints of a layout differ.
 func (p *Planner) Sampled(layout uint64, c []regions.Choice, plain, encoded int64) {
 	if len(p.layouts) >= mostLayouts && p.layouts[layout] == nil {
 		clear(p.layouts)
@@ -166,9 +168,18 @@ func (p *Planner) Sampled(layout uint64, c []regions.Choice, plain, encoded int6
 		k = &known{}
 		p.layouts[layout] = k
 	}
-	k.choices, k.age, k.pays = c, 1, p.host != codec.NoCompression || float64(encoded) < leastGain*float64(plain)
-	if k.again = max(sampleEvery, min(2*k.again, mostPlanned)); k.pays {
-		k.again = sampleEvery
+	pays, due := p.host != codec.NoCompression || float64(encoded) < leastGain*float64(plain), k.age >= k.again
+	switch {
+	case pays:
+		k.choices, k.pays, k.doubt, k.again = c, true, false, sampleEvery
+	case due && k.pays && !k.doubt: // it may be one that differs from the others
+		k.doubt = true
+		return
+	case due:
+		k.choices, k.pays, k.doubt, k.again = c, false, false, max(sampleEvery, min(2*k.again, mostPlanned))
+	}
+	if due {
+		k.age = 1
 	}
 }
 

@@ -65,6 +65,46 @@ func TestSamples(t *testing.T) {
 	}
 }
 
+// Checkpoints that a device moves together are all sampled. In whatever order their samples come, one that pays is enough; and many that do not are as one.
+func TestSamplesOfOneGroup(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p, paid := New(Codec, codec.NoCompression), false
+		for range rapid.IntRange(1, 4).Draw(t, "groups") {
+			pay := rapid.SliceOfN(rapid.Bool(), 1, 20).Draw(t, "pay")
+			for !p.Next(1, false).Sample {
+			}
+			for range pay[1:] {
+				if !p.Next(1, false).Sample {
+					t.Fatal("no sample is asked for, though none has come")
+				}
+			}
+			for _, pays := range pay {
+				p.Sampled(1, choices, 1000, map[bool]int64{true: 500, false: 1000}[pays])
+			}
+			k, any := p.layouts[1], slices.Contains(pay, true)
+			doubt := paid && !any && len(pay) == 1 // one that does not pay after those that did
+			if k.pays != (any || doubt) || any && k.again != sampleEvery || !doubt && k.age != 1 {
+				t.Fatalf("%v: %+v", pay, k)
+			}
+			if paid = any; doubt {
+				if !p.Next(1, false).Sample {
+					t.Fatal("the next one is not sampled")
+				}
+				if p.Sampled(1, choices, 1000, 1000); k.pays || k.age != 1 {
+					t.Fatalf("two in a row: %+v", k)
+				}
+			}
+		}
+		p = New(Codec, codec.NoCompression)
+		for range rapid.IntRange(1, 20).Draw(t, "members") {
+			p.Sampled(1, choices, 1000, 1000)
+		}
+		if k := p.layouts[1]; k.again != sampleEvery {
+			t.Fatalf("the next sample comes after %d", k.again)
+		}
+	})
+}
+
 // With a compressor of the host checkpoints are encoded whatever a sample says, since it was none of the compressor. Three in a row that do not become
 // smaller end that until the next sample.
 func TestACompressorIsTried(t *testing.T) {
@@ -199,7 +239,11 @@ func TestPredictedRoom(t *testing.T) {
 	if n := p.Expect(1, room); n < room/10 || n > room/8 {
 		t.Errorf("%d bytes are expected where all became %d", n, room/10)
 	}
-	p.Sampled(1, choices, 1000, 990)
+	for range 2 {
+		for !p.Next(1, false).Sample {
+		}
+		p.Sampled(1, choices, 1000, 990)
+	}
 	if n := p.Expect(1, room); n != room {
 		t.Errorf("%d bytes of a layout that does not pay", n)
 	}
