@@ -134,6 +134,12 @@ func (e *Engine) Enlarge(now int64, x *Transfer) {
 	e.Redo(now, x)
 }
 
+// WasEnlarged tells whether the object has needed more room in tier t than was predicted. So it differs from those that the prediction was learnt from.
+func (o *Object) WasEnlarged(t int) bool {
+	s := o.shape()
+	return s != nil && s.enlarged&(1<<t) != 0
+}
+
 // settle records that the form of tier t has exactly n bytes there, and gives back the rest of the room that was reserved for it. n is 0 if all of the
 // room is used.
 func (e *Engine) settle(o *Object, t int, n int64) {

@@ -59,11 +59,18 @@ func (p *planner) Sampled(plan encoding.Plan, c []regions.Choice, plain, encoded
 	p.s.Lock()
 	defer p.s.Unlock()
 	if r := p.s.reduction(p.x); r != nil {
-		layout := p.x.Rec.Version.Layout.ID
-		r.Planner.Sampled(layout, c, plain, encoded)
-		return r.Planner.Resume(plan, layout)
+		sampled(r, p.x, c, plain, encoded)
+		return r.Planner.Resume(plan, p.x.Rec.Version.Layout.ID)
 	}
 	return encoding.Plan{}
+}
+
+// sampled tells the planner what a sample said. Checkpoints whose flush is repeated with more room are no sample of their layout: they are those that became larger
+// than others.
+func sampled(r *cache.Reduction, x *engine.Transfer, c []regions.Choice, plain, encoded int64) {
+	if !x.Obj.WasEnlarged(x.To) {
+		r.Planner.Sampled(x.Rec.Version.Layout.ID, c, plain, encoded)
+	}
 }
 
 // reduction is that of the history of a transfer's checkpoint; nil: it is kept as it is.
@@ -114,13 +121,13 @@ func countEncoded(r *cache.Reduction, x *engine.Transfer, did *path.Staged, cost
 	case did.Encoding != nil:
 		r.Planner.Flushed(did.Way, did.Plain, cost)
 		if did.Tried {
-			r.Planner.Sampled(layout, did.Choices, did.Plain, did.Bytes())
+			sampled(r, x, did.Choices, did.Plain, did.Bytes())
 		}
 		r.Planner.Became(layout, did.Plain, did.Bytes())
 	default:
 		r.Planner.Flushed(did.Way, did.Plain, cost)
 		if did.Tried { // it has become larger
-			r.Planner.Sampled(layout, did.Choices, did.Plain, did.Plain)
+			sampled(r, x, did.Choices, did.Plain, did.Plain)
 		}
 		if did.GaveUp {
 			r.Planner.GaveUp(layout)
