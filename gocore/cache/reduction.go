@@ -28,13 +28,14 @@ func (r *Reduction) Begin(course *schedule.Course) {
 // ExpectBytes predicts how many bytes a checkpoint will have in a form. The lock is held.
 func (c *Cache) ExpectBytes(r *engine.Record, f engine.Form) int64 {
 	known := c.Reductions[r.Hist.Name]
-	switch {
-	case known == nil || c.GoesWhole(r):
+	if known == nil || c.GoesWhole(r) {
 		return r.Size
-	case f == engine.Difference && known.Lineage != nil && known.Planner.Likely(r.Version.Layout.ID, true) == encoding.Difference:
+	}
+	x := encoding.Checkpoint{Layout: r.Version.Layout.ID, Removable: f == engine.Difference && known.Lineage != nil}
+	if x.Queued = known.Planner.OnDevice() && c.DeviceTier(r.Top()) != nil; x.Removable && known.Planner.Likely(x) == encoding.Difference {
 		return known.Lineage.expect(r.Size)
 	}
-	return known.Planner.Expect(r.Version.Layout.ID, r.Size)
+	return known.Planner.Expect(x, r.Size)
 }
 
 // MostTogether is the largest room of checkpoints that go to the disk together, by one request. They stay as they are: encoding each would take them apart.

@@ -350,7 +350,7 @@ func TestRoomOfWhatADeviceEncodes(t *testing.T) {
 	for range 12 { // whatever the double's times were
 		p.Flushed(encoding.Encoded, size, 1)
 		p.Flushed(encoding.Plain, size, 1<<30)
-		p.Next(r.Version.Layout.ID, false)
+		p.Next(encoding.Checkpoint{Layout: r.Version.Layout.ID})
 	}
 	encoded, different := c.s.ExpectBytes(r, engine.Encoded), c.s.ExpectBytes(r, engine.Difference)
 	if encoded > size*3/4 || different < size {

@@ -36,7 +36,7 @@ func (h history) play(count int) (o outcome) {
 	p, since := New(Auto, codec.NoCompression), 0
 	for i := range count {
 		since++
-		likely := p.Likely(1, h.removable)
+		likely := p.Likely(Checkpoint{Layout: 1, Removable: h.removable})
 		x, sampled := planned(p, 1, h.removable, h.encoded)
 		if x.Way != likely && !sampled {
 			panic(fmt.Sprintf("checkpoint %d goes %d and not %d", i, x.Way, likely))
@@ -237,7 +237,7 @@ func TestALookSparesTrials(t *testing.T) {
 	for equal, want := range map[float64]bool{0: false, 0.2: false, 0.3: true, 1: true} {
 		p, looks, went := New(Auto, codec.NoCompression), 0, [ways]int{}
 		for range 1000 {
-			x := p.Next(1, true)
+			x := p.Next(Checkpoint{Layout: 1, Removable: true})
 			if x.Look {
 				looks++
 				x = p.Looked(x, 1, equal)
@@ -280,7 +280,7 @@ func TestOnlyAutoWeighsCosts(t *testing.T) {
 	for method, want := range map[Method]Way{Raw: Plain, Codec: Encoded, Lineage: Difference} {
 		p := New(method, codec.NoCompression)
 		for range 100 {
-			if x, _ := planned(p, 1, true, 500); x.Way != want || p.Likely(1, true) != want {
+			if x, _ := planned(p, 1, true, 500); x.Way != want || p.Likely(Checkpoint{Layout: 1, Removable: true}) != want {
 				t.Fatalf("method %d goes %d", method, x.Way)
 			}
 			p.Removed(1<<20, 1<<20, 1<<40)

@@ -50,9 +50,10 @@ func (c *costs) observe(d direction, w Way, plain, ns int64) {
 	}
 }
 
-// next is the way of the next checkpoint. few: little is new in differences.
-func (c *costs) next(may can, few bool) Way {
-	if w, ok := c.underTrial(may); ok {
+// next is the way of the next checkpoint. few: little is new in differences. queued: see Checkpoint.
+func (c *costs) next(may can, few, queued bool) Way {
+	c.again = c.again || queued // nothing is being made ready
+	if w, ok := c.underTrial(may, queued); ok {
 		c.tried[w]++
 		return w
 	}
@@ -72,18 +73,21 @@ func (c *costs) next(may can, few bool) Way {
 }
 
 // soon is what next will return.
-func (c *costs) soon(may can, few bool) Way {
-	if w, ok := c.underTrial(may); ok {
+func (c *costs) soon(may can, few, queued bool) Way {
+	if w, ok := c.underTrial(may, queued); ok {
 		return w
 	}
 	return c.dueOr(c.best(may, few), may, 1)
 }
 
 // underTrial is the way that is being tried. Plain and encoded bytes take turns, since flushes become faster while a history begins. Differences come one behind
-// the other, as each is compared with the one before.
-func (c *costs) underTrial(may can) (w Way, ok bool) {
+// the other, as each is compared with the one before. In a queue encoded bytes come first until it is known what they cost: pieces of them that wait for plain ones
+// would take as long.
+func (c *costs) underTrial(may can, queued bool) (w Way, ok bool) {
 	plain, encoded := may[Plain] && c.tries(Plain), may[Encoded] && c.tries(Encoded)
 	switch {
+	case queued && may[Encoded] && c.each[down][Encoded].count < trial && c.tried[Encoded] < 2*trial:
+		return Encoded, true
 	case encoded && (!plain || c.tried[Encoded] < c.tried[Plain]):
 		return Encoded, true
 	case plain:

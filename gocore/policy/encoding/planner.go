@@ -79,24 +79,41 @@ type Plan struct {
 	Look    bool             // some chunks are to be compared with those of the checkpoint before, if its bytes are at hand: Looked has the plan then
 	Sample  bool             // a sample is to be taken first: Resume has the plan then
 	Choices []regions.Choice // by region, of what is encoded, and of what is new in a difference; nil: that stays as it is
+	Follows bool             // it was planned by Follow: its time says no more than that of the other
 
 	// Compression is of what is encoded. It is there also where Choices is nil: all objects of a lineage have containers of one version.
 	Compression codec.Compression
 }
 
-// Next plans a checkpoint of a layout, which a number identifies. removable: it can become a difference.
-func (p *Planner) Next(layout uint64, removable bool) Plan {
-	plan := p.plan(layout, removable)
-	if k := p.layouts[layout]; k != nil {
+// Checkpoint is what a planner has to know of one.
+type Checkpoint struct {
+	Layout    uint64 // identifies it
+	Removable bool   // it can become a difference
+	Queued    bool   // it leaves a device, whose copies wait for each other in a queue
+}
+
+// Next plans a checkpoint.
+func (p *Planner) Next(c Checkpoint) Plan {
+	plan := p.plan(c)
+	if k := p.layouts[c.Layout]; k != nil {
 		k.age++
 	}
 	return plan
 }
 
-func (p *Planner) plan(layout uint64, removable bool) Plan {
-	plan, k := Plan{Compression: p.host}, p.layouts[layout]
+// Follow plans a checkpoint that moves together with one of the same layout, for which there is a plan.
+func (p *Planner) Follow(plan Plan, layout uint64) Plan {
+	if k := p.layouts[layout]; k != nil {
+		k.age++
+	}
+	plan.Follows = true
+	return plan
+}
+
+func (p *Planner) plan(c Checkpoint) Plan {
+	plan, k := Plan{Compression: p.host}, p.layouts[c.Layout]
 	stale := k == nil || k.age >= k.again
-	plan.Way = p.way(stale || k.pays, removable, p.costs.next)
+	plan.Way = p.way(stale || k.pays, c, p.costs.next)
 	if plan.Way == Difference && p.method == Auto && p.costs.tried[Difference] == 1 {
 		p.news, plan.Look = news{ignore: true}, true
 	}
@@ -116,21 +133,21 @@ func (p *Planner) Looked(plan Plan, layout uint64, equal float64) Plan {
 		return plan
 	}
 	p.costs.skip(Difference)
-	return p.plan(layout, false)
+	return p.plan(Checkpoint{Layout: layout})
 }
 
-// Likely tells which way the next checkpoint of a layout goes.
-func (p *Planner) Likely(layout uint64, removable bool) Way {
-	k := p.layouts[layout]
-	return p.way(k == nil || k.age >= k.again || k.pays, removable, p.costs.soon)
+// Likely tells which way the next checkpoint goes, if it is like this one.
+func (p *Planner) Likely(c Checkpoint) Way {
+	k := p.layouts[c.Layout]
+	return p.way(k == nil || k.age >= k.again || k.pays, c, p.costs.soon)
 }
 
 // way decides; by says what costs least, which counts for Auto. encodes: the checkpoint may become smaller when it is encoded.
-func (p *Planner) way(encodes, removable bool, by func(may can, few bool) Way) Way {
+func (p *Planner) way(encodes bool, c Checkpoint, by func(may can, few, queued bool) Way) Way {
 	switch {
 	case p.method == Auto:
-		return by(can{Plain: true, Encoded: encodes, Difference: removable}, p.news.few())
-	case p.method == Lineage && removable:
+		return by(can{Plain: true, Encoded: encodes, Difference: c.Removable}, p.news.few(), c.Queued)
+	case p.method == Lineage && c.Removable:
 		return Difference
 	case p.method != Raw && encodes:
 		return Encoded
@@ -219,10 +236,10 @@ func (k *known) rest() {
 	}
 }
 
-// Expect predicts how much room a checkpoint needs on disk that takes so much in memory. One that needs more is written again, so it is predicted generously.
-func (p *Planner) Expect(layout uint64, room int64) int64 {
-	k := p.layouts[layout]
-	if k == nil || !k.pays || k.part == 0 || p.Likely(layout, false) == Plain {
+// Expect predicts how much room a checkpoint needs that takes so much in memory. One that needs more is written again, so it is predicted generously.
+func (p *Planner) Expect(c Checkpoint, room int64) int64 {
+	k := p.layouts[c.Layout]
+	if c.Removable = false; k == nil || !k.pays || k.part == 0 || p.Likely(c) == Plain {
 		return room
 	}
 	return min(room, int64(generous*k.part*float64(room))+least)

@@ -15,7 +15,7 @@ var choices = []regions.Choice{{Kind: codec.Float32, Modes: codec.Only(codec.Dif
 
 // planned is what a transfer is told whose samples become so many bytes of 1000.
 func planned(p *Planner, layout uint64, removable bool, encoded int64) (plan Plan, sampled bool) {
-	plan = p.Next(layout, removable)
+	plan = p.Next(Checkpoint{Layout: layout, Removable: removable})
 	if sampled = plan.Sample; sampled {
 		p.Sampled(layout, choices, 1000, encoded)
 		plan = p.Resume(plan, layout)
@@ -26,7 +26,7 @@ func planned(p *Planner, layout uint64, removable bool, encoded int64) (plan Pla
 func TestRawPlansNothing(t *testing.T) {
 	p := New(Raw, codec.NoCompression)
 	for range 100 {
-		if x := p.Next(1, true); x.Way != Plain || x.Sample {
+		if x := p.Next(Checkpoint{Layout: 1, Removable: true}); x.Way != Plain || x.Sample {
 			t.Fatal(x)
 		}
 	}
@@ -71,10 +71,10 @@ func TestSamplesOfOneGroup(t *testing.T) {
 		p, paid := New(Codec, codec.NoCompression), false
 		for range rapid.IntRange(1, 4).Draw(t, "groups") {
 			pay := rapid.SliceOfN(rapid.Bool(), 1, 20).Draw(t, "pay")
-			for !p.Next(1, false).Sample {
+			for !p.Next(Checkpoint{Layout: 1}).Sample {
 			}
 			for range pay[1:] {
-				if !p.Next(1, false).Sample {
+				if !p.Next(Checkpoint{Layout: 1}).Sample {
 					t.Fatal("no sample is asked for, though none has come")
 				}
 			}
@@ -87,7 +87,7 @@ func TestSamplesOfOneGroup(t *testing.T) {
 				t.Fatalf("%v: %+v", pay, k)
 			}
 			if paid = any; doubt {
-				if !p.Next(1, false).Sample {
+				if !p.Next(Checkpoint{Layout: 1}).Sample {
 					t.Fatal("the next one is not sampled")
 				}
 				if p.Sampled(1, choices, 1000, 1000); k.pays || k.age != 1 {
@@ -123,7 +123,7 @@ func TestACompressorIsTried(t *testing.T) {
 				if x.Compression != codec.S2 {
 					t.Error("an object of a lineage would have containers of another version than those before")
 				}
-				if p.Expect(7, 1<<20) != 1<<20 {
+				if p.Expect(Checkpoint{Layout: 7}, 1<<20) != 1<<20 {
 					t.Error("a plain checkpoint is expected to become smaller")
 				}
 				continue
@@ -150,17 +150,17 @@ func TestACompressorIsTried(t *testing.T) {
 			default:
 				p.GaveUp(7)
 			}
-			if pays := p.Next(7, false).Way == Encoded; pays != (i < 2 || became < 1000 && i < 5) {
+			if pays := p.Next(Checkpoint{Layout: 7}).Way == Encoded; pays != (i < 2 || became < 1000 && i < 5) {
 				t.Errorf("after checkpoint %d, the third of which became %d: %v", i, became, pays)
 			}
 		}
 	}
 	p := New(Codec, codec.NoCompression)
 	p.Sampled(7, choices, 1000, 500)
-	if p.GaveUp(7); p.Next(7, false).Way != Encoded {
+	if p.GaveUp(7); p.Next(Checkpoint{Layout: 7}).Way != Encoded {
 		t.Error("without a compressor nothing is remembered of one that did not become smaller")
 	}
-	if p.Became(7, 1000, 1000); p.Next(7, false).Way != Encoded {
+	if p.Became(7, 1000, 1000); p.Next(Checkpoint{Layout: 7}).Way != Encoded {
 		t.Error("without a compressor the sample decides")
 	}
 	if !p.OnDevice() || !New(Auto, codec.NoCompression).OnDevice() || New(Lineage, codec.NoCompression).OnDevice() || New(Raw, codec.NoCompression).OnDevice() {
@@ -214,11 +214,11 @@ func TestChoices(t *testing.T) {
 func TestPredictedRoom(t *testing.T) {
 	const room = 1 << 20
 	p := New(Codec, codec.NoCompression)
-	if n := p.Expect(1, room); n != room {
+	if n := p.Expect(Checkpoint{Layout: 1}, room); n != room {
 		t.Errorf("%d bytes of a layout that is not known", n)
 	}
 	p.Sampled(1, choices, 1000, 500)
-	if n := p.Expect(1, room); n != room {
+	if n := p.Expect(Checkpoint{Layout: 1}, room); n != room {
 		t.Errorf("%d bytes before any was encoded", n)
 	}
 	rapid.Check(t, func(t *rapid.T) {
@@ -229,35 +229,35 @@ func TestPredictedRoom(t *testing.T) {
 			last = rapid.Float64Range(0.01, 1).Draw(t, "part")
 			p.Became(1, room, int64(last*room))
 		}
-		if n := p.Expect(1, room); n > room || n < min(room, int64(last*room)) {
+		if n := p.Expect(Checkpoint{Layout: 1}, room); n > room || n < min(room, int64(last*room)) {
 			t.Fatalf("%d bytes are expected after one that became %g", n, last*room)
 		}
 	})
 	for range 100 {
 		p.Became(1, room, room/10)
 	}
-	if n := p.Expect(1, room); n < room/10 || n > room/8 {
+	if n := p.Expect(Checkpoint{Layout: 1}, room); n < room/10 || n > room/8 {
 		t.Errorf("%d bytes are expected where all became %d", n, room/10)
 	}
 	for range 2 {
-		for !p.Next(1, false).Sample {
+		for !p.Next(Checkpoint{Layout: 1}).Sample {
 		}
 		p.Sampled(1, choices, 1000, 990)
 	}
-	if n := p.Expect(1, room); n != room {
+	if n := p.Expect(Checkpoint{Layout: 1}, room); n != room {
 		t.Errorf("%d bytes of a layout that does not pay", n)
 	}
 	a := New(Auto, codec.NoCompression)
 	a.Sampled(1, choices, 1000, 500)
 	a.Became(1, room, room/2)
 	for range 2 * (trial + 1) {
-		a.Flushed(a.Next(1, false).Way, room, 0)
+		a.Flushed(a.Next(Checkpoint{Layout: 1}).Way, room, 0)
 	}
 	for range trial + 1 {
 		a.Flushed(Encoded, room, 1000)
 		a.Flushed(Plain, room, 100)
 	}
-	if n := a.Expect(1, room); n != room {
+	if n := a.Expect(Checkpoint{Layout: 1}, room); n != room {
 		t.Errorf("%d bytes where the plain way is the better one", n)
 	}
 }

@@ -31,6 +31,7 @@ type Staged struct {
 	Waited   int64            // ns of it that the link waited for the encoder
 	Choices  []regions.Choice // with which the bytes were encoded
 	Tried    bool             // no sample was taken: the checkpoint itself stands for one
+	Follows  bool             // it moved together with one of which the planner learns what both cost
 	GaveUp   bool             // the encoded bytes were too many, so the plain ones have moved
 	Encoding *model.Encoding  // of the bytes that were written; nil: they are plain, or a difference
 	Together int              // checkpoints that a device encoded together, this one included; 0: the host encoded it
@@ -112,7 +113,7 @@ func (p *Path) staged(err error, took time.Duration) error {
 	for _, moved := range p.wanted() {
 		s.Plain += moved.Bytes
 	}
-	s.Took = took.Nanoseconds()
+	s.Took, s.Follows = took.Nanoseconds(), p.plan.Follows
 	switch {
 	case s.Difference != nil, p.decodes() && p.version.Difference != nil:
 		s.Way = encoding.Difference

@@ -15,7 +15,7 @@ import (
 )
 
 // MoveTogether carries out flushes from one device, by one lane. What is to be encoded of them is encoded together, and what moves as it is is copied together.
-// Each of these takes an equal part of the time.
+// Each of these takes a part of the time by its bytes.
 func MoveTogether(c *cache.Cache, all []*engine.Transfer, o func(x *engine.Transfer) Options) []*Result {
 	results := make([]*Result, len(all))
 	var encoded, copied, others []*Path
@@ -60,10 +60,13 @@ func moveBy(way func([]*Path) []error, all []*Path) {
 		return
 	}
 	failed := way(all)
-	took := time.Since(all[0].began) / time.Duration(len(all))
+	took, bytes := time.Since(all[0].began), int64(0)
+	for _, p := range all {
+		bytes += p.x.Rec.Size
+	}
 	for i, p := range all {
 		err := p.conclude(failed[i])
-		p.close(p.staged(err, took))
+		p.close(p.staged(err, time.Duration(float64(took)*float64(p.x.Rec.Size)/float64(bytes))))
 	}
 }
 

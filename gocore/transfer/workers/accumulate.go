@@ -49,5 +49,12 @@ func (w *worker) moveTogether(all []*engine.Transfer) []*path.Result {
 		}
 		return results
 	}
-	return path.MoveTogether(w.s.Cache, all, func(x *engine.Transfer) path.Options { return w.options(x, lane) })
+	together := plans{}
+	return path.MoveTogether(w.s.Cache, all, func(x *engine.Transfer) path.Options {
+		o := w.options(x, lane)
+		if p, ok := o.Planner.(*planner); ok {
+			p.together = together
+		}
+		return o
+	})
 }

@@ -31,9 +31,8 @@ type worker struct {
 	room   regions.Room    // for encoders and decoders
 	// staging is memory of the device for the same, where the pool serves one; nil: the worker has none yet.
 	staging *cache.Staging
-	link    *occupied // of the transfers that it carries out
-	before  float64   // what link shared out before these
-	unread  int       // transfers in hand that are not read yet; while above zero, the worker counts in its pool's reading
+	use     use // of the link, by the transfers that it carries out
+	unread  int // transfers in hand that are not read yet; while above zero, the worker counts in its pool's reading
 }
 
 // batch continues a transfer with others that can be carried out together with it, and tells how many of them can: all, or all but the last, which may for example

@@ -92,7 +92,7 @@ func (s *Workers) done(w *worker, taken []*engine.Transfer, n int, results []*pa
 	c, all := w.pool, taken[:n]
 	s.Lock()
 	defer s.Leave()
-	share := s.endShare(w) / int64(n)
+	took, bytes := w.use.end(s.Now(), moved(all, results)), sizes(all)
 	if n < len(taken) {
 		taken[n].Begun(s.Now())
 		s.beginShare(w, taken[n])
@@ -105,7 +105,7 @@ func (s *Workers) done(w *worker, taken []*engine.Transfer, n int, results []*pa
 	now := s.Now()
 	engine.Together(now, all)
 	for i, x := range all {
-		s.takeResult(x, results[i], share)
+		s.takeResult(x, results[i], share(took, x.Rec.Size, bytes))
 		if errors.Is(results[i].Err, path.ErrRoom) {
 			s.Engine.Enlarge(now, x)
 			if s.UsesDisk(x) {
@@ -129,6 +129,29 @@ func (s *Workers) done(w *worker, taken []*engine.Transfer, n int, results []*pa
 			s.WakeAll() // waits may be over
 		}
 	}
+}
+
+// sizes is the room of several checkpoints together.
+func sizes(all []*engine.Transfer) (n int64) {
+	for _, x := range all {
+		n += x.Rec.Size
+	}
+	return n
+}
+
+// moved is how many bytes of several checkpoints have crossed their link.
+func moved(all []*engine.Transfer, results []*path.Result) (n int64) {
+	for i, x := range all {
+		switch m := &results[i].Staged; {
+		case x.Stage == engine.Encoding && m.Bytes() > 0:
+			n += m.Bytes()
+		case x.Stage == engine.Encoding:
+			n += x.Rec.Size
+		default:
+			n += x.Sends()
+		}
+	}
+	return n
 }
 
 // takeResult takes over the results of a transfer, whose share of its link's time is so many ns. The bytes of a fetch go to the operation that requested them,

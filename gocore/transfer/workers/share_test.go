@@ -1,7 +1,6 @@
 package workers
 
 import (
-	"math"
 	"math/rand/v2"
 	"testing"
 )
@@ -11,20 +10,15 @@ func TestShares(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		var o occupied
-		type transfer struct {
-			before float64
-			began  int64
-		}
-		var under []transfer
-		now, busy, shares := int64(0), int64(0), 0.0
+		var under []use
+		now, busy, shares, ended := int64(0), int64(0), int64(0), int64(0)
 		end := func(i int) {
-			o.until(now)
-			o.running--
-			share := o.each - under[i].before
-			if share < 0 || share > float64(now-under[i].began)+1e-6 {
-				t.Fatalf("seed %d: a share of %g in %d ns", seed, share, now-under[i].began)
+			share := under[i].end(now, r.Int64N(100))
+			if share < 0 || share > now-under[i].began {
+				t.Fatalf("seed %d: a share of %d in %d ns", seed, share, now-under[i].began)
 			}
 			shares += share
+			ended++
 			under = append(under[:i], under[i+1:]...)
 		}
 		for range 100 {
@@ -34,9 +28,7 @@ func TestShares(t *testing.T) {
 			}
 			now += step
 			if len(under) == 0 || len(under) < 5 && r.IntN(2) == 0 {
-				o.until(now)
-				o.running++
-				under = append(under, transfer{o.each, now})
+				under = append(under, o.begin(now))
 			} else {
 				end(r.IntN(len(under)))
 			}
@@ -44,8 +36,8 @@ func TestShares(t *testing.T) {
 		for len(under) > 0 {
 			end(0)
 		}
-		if math.Abs(shares-float64(busy)) > 1e-3 {
-			t.Errorf("seed %d: shares of %g in %d ns", seed, shares, busy)
+		if shares > busy || shares < busy-ended { // each is rounded
+			t.Errorf("seed %d: shares of %d in %d ns", seed, shares, busy)
 		}
 	}
 }

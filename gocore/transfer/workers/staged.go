@@ -10,9 +10,18 @@ import (
 
 // planner plans one transfer with the planner of its history, under the lock.
 type planner struct {
-	s    *Workers
-	x    *engine.Transfer
-	room *regions.Room // the worker's
+	s        *Workers
+	x        *engine.Transfer
+	room     *regions.Room // the worker's
+	together plans         // of what moves together with it; nil: nothing does
+}
+
+// plans are those of flushes that move together, by what they have in common. They go one way: what each took could not be told otherwise.
+type plans map[alike]encoding.Plan
+
+type alike struct {
+	history *engine.History
+	layout  uint64
 }
 
 // planner returns what plans a transfer; nil if it has no encoder, or its history none any more.
@@ -20,7 +29,7 @@ func (w *worker) planner(x *engine.Transfer) path.Planner {
 	if x.Stage != engine.Encoding {
 		return nil
 	}
-	return &planner{w.s, x, &w.room}
+	return &planner{s: w.s, x: x, room: &w.room}
 }
 
 func (p *planner) Next(slot []byte) encoding.Plan {
@@ -47,7 +56,14 @@ func (p *planner) next(addressable bool) (plan encoding.Plan, before *beside, ch
 	}
 	l := p.x.Rec.Version.Layout
 	removable := addressable && r.Lineage != nil && p.x.Obj.Form(p.x.To) == engine.Difference && r.Lineage.Fits(p.x.Rec.Hist.Name, l.Spans)
-	plan = r.Planner.Next(l.ID, removable)
+	like := alike{p.x.Rec.Hist, l.ID}
+	if first, ok := p.together[like]; ok {
+		return r.Planner.Follow(first, l.ID), nil, 0
+	}
+	plan = r.Planner.Next(encoding.Checkpoint{Layout: l.ID, Removable: removable, Queued: p.s.DeviceTier(p.x.From) != nil})
+	if p.together != nil {
+		p.together[like] = plan
+	}
 	if plan.Look {
 		before, chunk = p.s.beside(r.Planned), r.Lineage.Options.Chunk
 	}
@@ -119,13 +135,13 @@ func countEncoded(r *cache.Reduction, x *engine.Transfer, did *path.Staged, cost
 	case d != nil:
 		countDifference(r, did, cost)
 	case did.Encoding != nil:
-		r.Planner.Flushed(did.Way, did.Plain, cost)
+		countFlush(r, did, cost)
 		if did.Tried {
 			sampled(r, x, did.Choices, did.Plain, did.Bytes())
 		}
 		r.Planner.Became(layout, did.Plain, did.Bytes())
 	default:
-		r.Planner.Flushed(did.Way, did.Plain, cost)
+		countFlush(r, did, cost)
 		if did.Tried { // it has become larger
 			sampled(r, x, did.Choices, did.Plain, did.Plain)
 		}
@@ -144,6 +160,13 @@ func countEncoded(r *cache.Reduction, x *engine.Transfer, did *path.Staged, cost
 	f.EncodedTo += did.Bytes()
 	f.EncodeTime += did.Took
 	f.EncoderTime += did.Waited
+}
+
+// countFlush tells the planner what a flush cost that wrote no difference. Of those that moved together it learns from one.
+func countFlush(r *cache.Reduction, did *path.Staged, cost int64) {
+	if !did.Follows {
+		r.Planner.Flushed(did.Way, did.Plain, cost)
+	}
 }
 
 func countDifference(r *cache.Reduction, did *path.Staged, cost int64) {
