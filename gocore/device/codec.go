@@ -27,9 +27,13 @@ type Container struct {
 	Plain  Address     // any address; a multiple of 16 is faster
 	Bytes  int64       // plain bytes, 1 to MostContainer
 	Kind   codec.Kind  // of the elements
-	Modes  codec.Modes // Encode: those that are tried, of which the modes with a reference are left out
+	Modes  codec.Modes // Encode: those that are tried. Without a reference its modes are left out
 	At     Address     // a multiple of 16; Encode: with room for codec.Bound(Bytes)
 	Length int64       // Decode: of the container, codec.PayloadsAt(Bytes) to codec.Bound(Bytes). Nothing behind it is read
+
+	// Reference are as many plain bytes, at any address, with which the container is encoded; 0: none. Decode: a container that was encoded with others is damaged. They
+	// may be at Plain, and are replaced then.
+	Reference Address
 }
 
 // Lengths are the lengths of containers in bytes, once an event behind the Encode has passed. Either Take or Discard is called then, once; both free

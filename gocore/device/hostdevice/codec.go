@@ -76,6 +76,9 @@ func (l *lane) codec(
 	touches := []pinned{{scratch, used}}
 	for i := range all {
 		touches = append(touches, pinned{all[i].Plain, all[i].Bytes}, pinned{all[i].At, room(&all[i])})
+		if all[i].Reference != 0 {
+			touches = append(touches, pinned{all[i].Reference, all[i].Bytes})
+		}
 	}
 	return l.put(touches, l.dev.unlessLost(func() {
 		fill(view(scratch, used))
@@ -101,7 +104,7 @@ const headerBytes = 64
 // payloads.
 func encode(c *device.Container) int64 {
 	dst := make([]byte, codec.Bound(int(c.Bytes)))
-	n, err := codec.Encode(dst, view(c.Plain, c.Bytes), nil, codec.Options{Kind: c.Kind, Modes: c.Modes})
+	n, err := codec.Encode(dst, view(c.Plain, c.Bytes), reference(c), codec.Options{Kind: c.Kind, Modes: c.Modes})
 	if err != nil { // the container was checked
 		panic(fmt.Sprintf("encoding %d bytes: %v", c.Bytes, err))
 	}
@@ -112,6 +115,13 @@ func encode(c *device.Container) int64 {
 	return int64(n)
 }
 
+func reference(c *device.Container) []byte {
+	if c.Reference == 0 {
+		return nil
+	}
+	return view(c.Reference, c.Bytes)
+}
+
 // tableBytes is the length of a chunk's part of the tables.
 const tableBytes = 11
 
@@ -119,7 +129,7 @@ const tableBytes = 11
 func decode(c *device.Container) int64 {
 	opened, err := codec.OpenTables(view(c.At, c.Length), c.Kind, int(c.Bytes))
 	if err == nil {
-		err = opened.Decode(view(c.Plain, c.Bytes), nil, 1)
+		err = opened.Decode(view(c.Plain, c.Bytes), slices.Clone(reference(c)), 1)
 	}
 	if err != nil {
 		return 1
