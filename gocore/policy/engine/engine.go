@@ -119,6 +119,7 @@ type Engine struct {
 	places        []int64    // by lane: the heads on the axis of intervals
 	intervals     []int64    // by lane: the weight of one interval, so that distances of several histories compare
 	moved         []*History // their restore orders may have changed since follow ran
+	unneeded      []unneeded // copies that nobody needs any more since followUnneeded ran
 	outlives      bool       // a catalog lists the checkpoints of a tier
 	paced         bool       // a pace has changed since compare ran
 	slots         []*Record

@@ -13,6 +13,7 @@ func (w *world) check() {
 	w.checkTiers()
 	w.checkRecords()
 	w.checkObjects()
+	w.checkNeeds()
 	w.checkLinks()
 	w.checkCounts()
 	w.checkForecast()
@@ -74,7 +75,7 @@ func (w *world) checkTiers() {
 			if f.Size != tr.extent(o) {
 				w.fatalf("tier %d: %v has %d bytes and room for %d", t, name(o), o.Bytes(t), f.Size)
 			}
-			if o.gone && f.Pins == 0 && f.Transfers == 0 {
+			if o.gone && f.Pins == 0 && f.Transfers == 0 && !o.isNeeded(t) {
 				w.fatalf("tier %d: %v is gone and nobody reads it, but its room was not given back", t, name(o))
 			}
 			if !o.gone && f.Class != w.e.classify(o, t, f) {

@@ -37,6 +37,7 @@ type more struct {
 	shared bool      // refs and first count; otherwise home is the only checkpoint that refers to the object
 	refs   []*Record // those that refer to it
 	first  *Record   // of refs: the one that is expected first
+	needs  *needs    // between copies in one tier; nil: there are none
 	chain  []*Object // of the own object of a record: what the record consists of, if that is not the own object alone
 }
 
@@ -167,7 +168,7 @@ func (e *Engine) updateCopy(now int64, o *Object, t int) {
 	}
 	f := e.tiers[t].table.At(id)
 	if o.gone || o.spoiled&(1<<t) != 0 {
-		if f.Pins == 0 && f.Transfers == 0 {
+		if f.Pins == 0 && f.Transfers == 0 && !o.isNeeded(t) {
 			e.vacate(o, t)
 			return
 		}
@@ -196,7 +197,7 @@ func (e *Engine) classify(o *Object, t int, f *fragment.Fragment[*Object]) fragm
 		return fragment.Held
 	case f.State == lifecycle.ReadComplete && f.Transfers == 0:
 		return fragment.Promised
-	case f.State.Evictable() && f.Transfers == 0 && !e.tiers[t].retires(f) && !e.tiers[t].unlisted(o):
+	case f.State.Evictable() && f.Transfers == 0 && !e.tiers[t].retires(f) && !e.tiers[t].unlisted(o) && !o.isNeeded(t):
 		return fragment.Free
 	case f.State != lifecycle.WriteComplete || o.stuckOn&bit != 0 || (t < len(e.links) && !e.tiers[e.links[t].lower].fits(o)):
 		return fragment.Held
@@ -269,6 +270,7 @@ func (e *Engine) free(o *Object, t int) fragment.ID {
 		e.links[t].dirty.set(o, false)
 	}
 	o.copies[t] = fragment.None
+	e.releaseNeeded(o, t)
 	spoiled := o.spoiled&(1<<t) != 0
 	o.spoiled &^= 1 << t
 	gap := tr.table.Free(id)

@@ -10,15 +10,40 @@ type Reading struct {
 // BeginReading begins to read the copy of r in a tier, if there is one: complete, raw, in one object, not lent for the last time, not being loaded, and in a
 // tier where no claim waits for room. EndReading follows.
 func (e *Engine) BeginReading(now int64, r *Record, t int) (x Reading, ok bool) {
-	o := &r.own
-	if r.gone || r.hidden || len(r.Objects()) != 1 || r.Objects()[0] != o || !e.complete(o, t) || o.Form(t) != Raw || o.loadRuns != 0 || e.awaitsRoom(t) {
+	if !e.isReadable(r, t) || e.awaitsRoom(t) {
 		return x, false
 	}
+	return e.beginReading(now, &r.own, t), true
+}
+
+func (e *Engine) isReadable(r *Record, t int) bool {
+	o := &r.own
+	return !r.gone && !r.hidden && len(r.Objects()) == 1 && r.Objects()[0] == o && e.complete(o, t) && o.Form(t) == Raw && o.loadRuns == 0
+}
+
+func (e *Engine) beginReading(now int64, o *Object, t int) Reading {
 	e.row(o, t).Transfers++
 	e.verifying++
 	e.tiers[t].verifying++
 	e.updateCopy(now, o, t)
-	return Reading{Obj: o, Tier: t}, true
+	return Reading{Obj: o, Tier: t}
+}
+
+// Keep is BeginReading for a caller that will need the copy for several flushes, also while a claim waits for room in the tier.
+func (e *Engine) Keep(now int64, r *Record, t int) (x Reading, ok bool) {
+	if e.isReadable(r, t) {
+		return e.beginReading(now, &r.own, t), true
+	}
+	return x, false
+}
+
+// Obstructs tells whether a copy that Keep keeps should be given up now: the checkpoint is gone, or lent to a caller that may write to the copy, or a claim waits for
+// room in the tier and no flush makes any.
+func (e *Engine) Obstructs(x Reading) bool {
+	if x.Obj.gone || x.Obj.home.hidden {
+		return true
+	}
+	return e.awaitsRoom(x.Tier) && (x.Tier >= len(e.links) || e.links[x.Tier].queued == 0 && e.links[x.Tier].flushing == 0)
 }
 
 // EndReading ends a reading.

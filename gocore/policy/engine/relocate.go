@@ -56,9 +56,9 @@ func (s *shaped) recode(t int, form Form, bytes, raw int64) {
 	}
 }
 
-// isMovable tells whether o's copy in tier t may get another place. In a referring tier other copies know where it is.
+// isMovable tells whether o's copy in tier t may get another place. In a referring tier other copies know where it is, and so do copies that need each other.
 func (e *Engine) isMovable(o *Object, t int) bool {
-	return !o.gone && !e.tiers[t].listed && !e.tiers[t].Referring && e.complete(o, t) && !o.verifying && e.row(o, t).Transfers == 0
+	return !o.gone && !e.tiers[t].listed && !e.tiers[t].Referring && e.complete(o, t) && !o.verifying && e.row(o, t).Transfers == 0 && !o.isNeeded(t) && o.Source(t) == nil
 }
 
 // move queues the transfer of o's copy to a gap of tier t that begins before an offset.

@@ -52,7 +52,8 @@ func (w *world) drain() (some bool) {
 	return some
 }
 
-// nothingLeaves checks that all copies that could leave have left. The others are held by leases, by the tier below, or refused by it.
+// nothingLeaves checks that all copies that could leave have left. The others are held by leases, by the tier below, or refused by it, or
+// needed by copies that stay.
 func (w *world) nothingLeaves() {
 	for t, tr := range w.e.tiers {
 		if !w.e.Settled(t) {
@@ -62,7 +63,7 @@ func (w *world) nothingLeaves() {
 			f := tr.table.At(id)
 			stays := f.Pins > 0 || f.Transfers > 0 // a restore above needs it, and leases take the room there
 			if below := w.e.Below(t); f.Owner != nil && !stays {
-				stays = below < 0 || len(w.e.links[t].refused) > 0 || !w.e.tiers[below].fits(f.Owner) || f.Owner.stuckOn&(1<<t) != 0
+				stays = f.Owner.isNeeded(t) || below < 0 || len(w.e.links[t].refused) > 0 || !w.e.tiers[below].fits(f.Owner) || f.Owner.stuckOn&(1<<t) != 0
 			}
 			if !stays {
 				w.fatalf("at rest, and %v of class %d lies behind the end of tier %d%s", name(f.Owner), f.Class, t, w.state())

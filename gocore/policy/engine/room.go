@@ -197,6 +197,7 @@ func (e *Engine) evict(now int64, t int, w evict.Window, o *Object) {
 	}
 	tr.hand = tr.table.Next(id)
 	o.copies[t] = id
+	e.followUnneeded(now)
 }
 
 // flushUrgently makes the flushes urgent that the window waits for.

@@ -419,6 +419,13 @@ func (e *Engine) fetched(now int64, x *Transfer, err error) {
 
 // makeProgress does the work that the latest change has made possible: it grants claims, queues flushes, starts prefetches.
 func (e *Engine) makeProgress(now int64) {
+	for again := true; again; again = len(e.unneeded) > 0 { // what is evicted meanwhile may have needed others
+		e.followUnneeded(now)
+		e.progress(now)
+	}
+}
+
+func (e *Engine) progress(now int64) {
 	e.followMoved()
 	for t := len(e.tiers) - 1; t >= 0; t-- {
 		if e.tiers[t].claims.len() > 0 {

@@ -1,0 +1,116 @@
+package engine
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/fragment"
+)
+
+// need lets a copy need another one.
+func (w *world) need(t *rapid.T) {
+	var all []*Object
+	tier := rapid.IntRange(0, len(w.e.tiers)-1).Draw(t, "tier")
+	for _, o := range w.live() {
+		if o.copies[tier] != fragment.None {
+			all = append(all, o)
+		}
+	}
+	if len(all) < 2 {
+		t.Skip("nothing")
+	}
+	o, of := rapid.SampledFrom(all).Draw(t, "object"), rapid.SampledFrom(all).Draw(t, "other")
+	before := o.Source(tier)
+	if begun := w.e.Need(w.now, o, of, tier); begun != (before == nil && o.Source(tier) == of) || before != nil && o.Source(tier) != before {
+		w.fatalf("%v needs %v in tier %d", name(o), name(o.Source(tier)), tier)
+	}
+}
+
+func (w *world) needNoMore(t *rapid.T) {
+	for _, r := range w.born {
+		for tier := range w.e.tiers {
+			if r.own.home != nil && r.own.Source(tier) != nil {
+				w.e.NeedNoMore(w.now, &r.own, tier)
+				return
+			}
+		}
+	}
+	t.Skip("nothing")
+}
+
+// checkNeeds compares what is needed with a recount.
+func (w *world) checkNeeds() {
+	type copyOf struct {
+		o *Object
+		t int
+	}
+	count := map[copyOf]int32{}
+	for _, r := range w.born {
+		for t := range w.e.tiers {
+			of := r.own.Source(t)
+			if of == nil {
+				continue
+			}
+			if count[copyOf{of, t}]++; r.own.copies[t] == fragment.None || !w.e.complete(of, t) || of.Source(t) != nil {
+				w.fatalf("tier %d: %v needs %v%s", t, name(&r.own), name(of), w.state())
+			}
+			if f := w.e.row(of, t); f.Class == fragment.Free {
+				w.fatalf("tier %d: %v is needed, and may be evicted", t, name(of))
+			}
+		}
+	}
+	for _, r := range w.born {
+		for t := range w.e.tiers {
+			if o := &r.own; o.more != nil && o.more.needs != nil && o.more.needs.others[t] != count[copyOf{o, t}] {
+				w.fatalf("tier %d: %v is needed by %d, counted %d", t, name(o), o.more.needs.others[t], count[copyOf{o, t}])
+			}
+		}
+	}
+}
+
+// A copy that another needs is kept, even when its checkpoint has been dropped, until the other one goes.
+func TestANeededCopyIsKept(t *testing.T) {
+	for _, last := range []string{"drop", "need no more", "evict"} {
+		e := New(Config{Flush: Eager, Tiers: []TierConfig{
+			{Name: "device", Capacity: 100, Device: true, WriteRate: 1e9, ReadRate: 1e9}, {Name: "host", Capacity: 100, WriteRate: 1e9, ReadRate: 1e9},
+			{Name: "disk", Capacity: 1000, Remote: true},
+		}})
+		h := e.History("h")
+		write := func(k int64) *Object {
+			c, err := e.BeginCapture(0, h, model.NumberKey(k), 30, 1, nil, CaptureOptions{})
+			if err != nil || c.Phase != Ready {
+				t.Fatal(k, err, c)
+			}
+			e.EndCapture(0, c, true)
+			run(t, e, 10)
+			return c.Rec.Objects()[0]
+		}
+		of, o, other := write(0), write(1), write(2)
+		if !e.Need(0, o, of, 1) || e.Need(0, other, o, 1) || e.Need(0, of, other, 1) || e.Need(0, o, of, 0) {
+			t.Fatal("a chain, or a need in the fastest tier, or none at all")
+		}
+		e.Drop(0, h, model.NumberKey(0))
+		if !of.Gone() || e.Use(1).Used != 90 || of.isNeeded(2) {
+			t.Fatalf("dropped: %+v", e.Use(1))
+		}
+		switch last {
+		case "drop":
+			e.Drop(0, h, model.NumberKey(1))
+		case "need no more":
+			e.NeedNoMore(0, o, 1)
+		case "evict":
+			for k := range int64(6) {
+				write(10 + k)
+			}
+		}
+		if id := of.copies[1]; id != fragment.None || o.Source(1) != nil {
+			t.Errorf("%s: the copy that nobody needs is at %d", last, id)
+		}
+		if len(e.unneeded) > 0 || slices.Contains(other.Refs(), nil) {
+			t.Errorf("%s: %v", last, e.unneeded)
+		}
+	}
+}
