@@ -32,7 +32,7 @@ type Container struct {
 	Length int64       // Decode: of the container, codec.PayloadsAt(Bytes) to codec.Bound(Bytes). Nothing behind it is read
 
 	// Reference are as many plain bytes, at any address, with which the container is encoded; 0: none. Decode: a container that was encoded with others is damaged. They
-	// may be at Plain, and are replaced then.
+	// may be at Plain, and are replaced then, also if the container is damaged. Apart from that, no container of the same call writes them.
 	Reference Address
 }
 
@@ -68,7 +68,12 @@ func ScratchFor(all []Container) int64 {
 
 // CheckEncode returns ErrContainer unless all containers can be encoded with this scratch memory. Implementations of Lane call it.
 func CheckEncode(all []Container, scratch Address) error {
-	return checkContainers(all, scratch, func(*Container) error { return nil })
+	return checkContainers(all, scratch, func(c *Container) error {
+		if c.Reference != 0 && overlap(c.Reference, c.Bytes, c.At, int64(codec.Bound(int(c.Bytes)))) {
+			return fmt.Errorf("%w: its reference at %#x, and it is written at %#x", ErrContainer, c.Reference, c.At)
+		}
+		return nil
+	})
 }
 
 // CheckDecode does so for decoding.
@@ -77,8 +82,16 @@ func CheckDecode(all []Container, scratch Address) error {
 		if least, most := codec.PayloadsAt(int(c.Bytes)), codec.Bound(int(c.Bytes)); c.Length < int64(least) || c.Length > int64(most) {
 			return fmt.Errorf("%w: its length %d is not from %d to %d", ErrContainer, c.Length, least, most)
 		}
+		if c.Reference != 0 && c.Reference != c.Plain && overlap(c.Reference, c.Bytes, c.Plain, c.Bytes) {
+			return fmt.Errorf("%w: its reference at %#x is a part of its plain bytes at %#x", ErrContainer, c.Reference, c.Plain)
+		}
 		return nil
 	})
+}
+
+// overlap tells whether n bytes at a and m bytes at b have some in common.
+func overlap(a Address, n int64, b Address, m int64) bool {
+	return a < b+Address(m) && b < a+Address(n)
 }
 
 func checkContainers(all []Container, scratch Address, more func(*Container) error) error {

@@ -42,3 +42,25 @@ func TestCheckOfContainers(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A reference may be at the plain bytes and beside them, and not where the container is written.
+func TestCheckOfReferences(t *testing.T) {
+	const n = 1000
+	bound := device.Address(codec.Bound(n))
+	for _, c := range []struct {
+		reference      device.Address
+		encode, decode bool
+	}{
+		{0, true, true}, {4096, true, true}, {4096 - n, true, true}, {4096 + n, true, true}, {4095, true, false}, {4097, true, false},
+		{4096 - n + 1, true, false}, {4096 + n - 1, true, false}, {8192 - n, true, true}, {8192 + bound, true, true}, {8192 - n + 1, false, true},
+		{8192 + bound - 1, false, true}, {8192, false, true},
+	} {
+		all := []device.Container{{Plain: 4096, Bytes: n, Kind: codec.Float32, At: 8192, Length: int64(bound), Reference: c.reference}}
+		if err := device.CheckEncode(all, 16); (err == nil) != c.encode || err != nil && !errors.Is(err, device.ErrContainer) {
+			t.Errorf("encoding with a reference at %d: %v", c.reference, err)
+		}
+		if err := device.CheckDecode(all, 16); (err == nil) != c.decode || err != nil && !errors.Is(err, device.ErrContainer) {
+			t.Errorf("decoding with a reference at %d: %v", c.reference, err)
+		}
+	}
+}
