@@ -17,7 +17,7 @@ from .switches import wants_kernels
 
 FATBIN = "velocpy_kernels.fatbin"
 SOURCE = Path("cuda", "velocpy_kernels.cu")
-# A process loads them only when it encodes on a GPU. They take the compiler a minute, and the wheel 1.2 MB.
+# A process loads them only when it encodes on a GPU. They take the compiler two minutes, and the wheel 2.5 MB.
 CODEC_FATBIN = "velocpy_codec.fatbin"
 CODEC_SOURCE = Path("cuda", "velocpy_codec.cu")
 SUFFIXES = {".cu", ".cuh", ".h"}

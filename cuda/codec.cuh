@@ -256,13 +256,21 @@ VELOCPY_DEVICE void encode_chunk(const Encoding& p) {
   encode_to<K, R>(to, chunk_of(p.plain, p.reference, p.bytes, to.number, K::kSize), p.modes);
 }
 
+// The containers of a launch, and the reference of one of them, which is 0 at compile time for a launch without references.
+VELOCPY_DEVICE const Containers& containers_of(const Containers& p) { return p; }
+VELOCPY_DEVICE const Containers& containers_of(const Referenced& p) { return p.containers; }
+VELOCPY_DEVICE uint64_t reference_of(const Containers&, uint32_t) { return 0; }
+VELOCPY_DEVICE uint64_t reference_of(const Referenced& p, uint32_t i) { return p.reference[i]; }
+
 // Encodes one chunk of several containers.
-template <class K>
-VELOCPY_DEVICE void encode_containers(const Containers& p) {
+template <class K, class P>
+VELOCPY_DEVICE void encode_containers(const P& launch) {
+  const Containers& p = containers_of(launch);
   uint32_t i = find(p.first, p.count, block_index()), first = p.first[i];
   Target to = {p.container[i], p.scratch + 8 * first, p.results + 8 * p.result[i], (p.bytes[i] - 1) / kChunkBytes + 1,
                block_index() - first};
-  encode_to<K, false>(to, chunk_of(p.plain[i], 0, p.bytes[i], to.number, K::kSize), p.modes);
+  Chunk chunk = chunk_of(p.plain[i], reference_of(launch, i), p.bytes[i], to.number, K::kSize);
+  encode_to<K, std::is_same<P, Referenced>::value>(to, chunk, p.modes);
 }
 
 // The shared memory of a block that decodes.
@@ -357,6 +365,14 @@ struct Decoder {
   }
 
   // Applies the reference to what kXrz and kStep have read.
+  //
+  // The reference may be at the address of the plain bytes. That is safe, as the block reads each byte of it before it writes that byte. If
+  // a chunk is whole and at a multiple of 16, the same thread reads a vector and writes it later. The reference of any other chunk passes
+  // through shared memory, and the barriers of load_share are behind its reads. No other code reads the reference: a wrong one gives a
+  // chunk with a wrong hash, so the reference's hash in the payload is not needed.
+  //
+  // If the address is not a multiple of 16, stage_chunk also loads up to 15 bytes beside the chunk, which other blocks may be writing. It
+  // drops them.
   VELOCPY_DEVICE void apply_reference() {
     Share reference;
     load_share<K>(reference, chunk.reference, chunk.words, room.payload);
@@ -413,10 +429,11 @@ VELOCPY_DEVICE void decode_chunk(const Decoding& p) {
 }
 
 // Decodes one chunk of several containers. A payload that is not within its container counts as malformed.
-template <class K>
-VELOCPY_DEVICE void decode_containers(const Containers& p) {
+template <class K, class P>
+VELOCPY_DEVICE void decode_containers(const P& launch) {
+  const Containers& p = containers_of(launch);
   uint32_t i = find(p.first, p.count, block_index()), number = block_index() - p.first[i];
-  Chunk chunk = chunk_of(p.plain[i], 0, p.bytes[i], number, K::kSize);
+  Chunk chunk = chunk_of(p.plain[i], reference_of(launch, i), p.bytes[i], number, K::kSize);
   Tables t = tables(p.container[i], (p.bytes[i] - 1) / kChunkBytes + 1);
   uint32_t mode = reinterpret_cast<const uint8_t*>(t.modes)[number], bytes = reinterpret_cast<const uint16_t*>(t.lengths)[number];
   uint64_t at = reinterpret_cast<const uint64_t*>(p.scratch)[block_index()];

@@ -113,6 +113,13 @@ struct Containers {
   uint32_t result[kContainers];  // index in results
 };
 
+// Containers that have a reference each: as many bytes as the plain ones, at any address. To decode, that may be the address of the
+// plain bytes, which replace the reference then. The kernel that locates payloads takes `containers` alone.
+struct Referenced {
+  Containers containers;
+  uint64_t reference[kContainers];
+};
+
 // Words of 8 bytes that are to be zero; a block of threads clears kClearWords of them.
 constexpr uint32_t kClearWords = 2048;
 struct Clearing {
@@ -122,10 +129,12 @@ struct Clearing {
 
 static_assert(sizeof(Encoding) == 56 && sizeof(Decoding) == 56 && sizeof(Locating) == 32, "filled by the callers");
 static_assert(sizeof(Containers) == 4064 && sizeof(Clearing) == 16, "filled by the callers");
+static_assert(sizeof(Referenced) == 5072, "filled by the callers");
 static_assert(offsetof(Containers, count) == 16 && offsetof(Containers, plain) == 32, "Containers");
 static_assert(offsetof(Containers, container) == 1040 && offsetof(Containers, bytes) == 2048, "Containers");
 static_assert(offsetof(Containers, length) == 2552, "Containers");
 static_assert(offsetof(Containers, first) == 3056 && offsetof(Containers, result) == 3560, "Containers");
+static_assert(offsetof(Referenced, containers) == 0 && offsetof(Referenced, reference) == 4064, "Referenced");
 
 // Two sizes of each struct, as the driver copies the whole struct at every launch.
 constexpr int kMany = 1020, kFew = 28;

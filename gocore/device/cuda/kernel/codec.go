@@ -9,20 +9,22 @@ import (
 	"velocpy/gocore/reduction/codec"
 )
 
-// The kernels of the codec. Those that encode and decode exist for each kind of elements, whose name ends theirs. They are in a module of their own.
+// The kernels of the codec. Those that encode and decode exist for each kind of elements, whose name is in theirs, without and with references. They are in a
+// module of their own.
 const (
-	codecEncode = "velocpy_codec_encode_"
-	codecDecode = "velocpy_codec_decode_"
-	codecLocate = "velocpy_codec_locate"
-	codecClear  = "velocpy_codec_clear"
+	codecEncode     = "velocpy_codec_encode_"
+	codecDecode     = "velocpy_codec_decode_"
+	codecReferenced = "_reference" // behind the name of the kind
+	codecLocate     = "velocpy_codec_locate"
+	codecClear      = "velocpy_codec_clear"
 )
 
-// codecKinds are the kinds that have kernels, by the ends of their names. Integers use those of floats of their size, without the mode Exp.
+// codecKinds are the kinds that have kernels, by their names. Integers use those of floats of their size, without the mode Exp.
 var codecKinds = map[string]codec.Kind{
 	"bytes": codec.Int8, "fp16": codec.Float16, "bf16": codec.BFloat16, "fp32": codec.Float32, "fp64": codec.Float64,
 }
 
-// codecKind is the end of the names of a kind's kernels.
+// codecKind is the name of a kind in those of its kernels.
 func codecKind(k codec.Kind) string {
 	switch {
 	case k == codec.Float16:
@@ -40,8 +42,8 @@ func codecKind(k codec.Kind) string {
 // CodecNames lists the kernels that Encode and Decode of a Plan may launch; the codec's module must contain them.
 func CodecNames() []string {
 	all := []string{codecLocate, codecClear}
-	for end := range codecKinds {
-		all = append(all, codecEncode+end, codecDecode+end)
+	for kind := range codecKinds {
+		all = append(all, codecEncode+kind, codecDecode+kind, codecEncode+kind+codecReferenced, codecDecode+kind+codecReferenced)
 	}
 	slices.Sort(all)
 	return all
@@ -69,14 +71,34 @@ const (
 	codecSize      = codecResult + 4*mostContainers
 )
 
+// The struct Referenced begins with a Containers. Here is where its references are, and its size.
+const (
+	codecReference = codecSize
+	referencedSize = codecReference + 8*mostContainers
+)
+
+// containersSize is the size of a parameter with containers that have references, or none.
+func containersSize(referenced bool) int {
+	if referenced {
+		return referencedSize
+	}
+	return codecSize
+}
+
 // clearSize is the size of the struct Clearing: an address, and a number of words.
 const clearSize = 16
 
-// permitted is the part of a set of modes that works for a kind without a reference.
-func permitted(k codec.Kind, modes codec.Modes) codec.Modes {
+// referenceModes are those that need a reference.
+const referenceModes = codec.Modes(1<<codec.Xrz | 1<<codec.Step)
+
+// permitted is the part of a set of modes that works for a container.
+func permitted(c *device.Container, modes codec.Modes) codec.Modes {
 	set := codec.Only(codec.Const, codec.Diff)
-	if k.Float() {
+	if c.Kind.Float() {
 		set |= codec.Only(codec.Exp)
+	}
+	if c.Reference != 0 {
+		set |= referenceModes
 	}
 	return modes&set | codec.Only()
 }
@@ -88,11 +110,21 @@ type together struct {
 	index []int
 }
 
+// kernel is the name of the kernel that encodes or decodes the containers. Where no mode needs a reference, none is read.
+func (g *together) kernel(what string) string {
+	if g.referenced() {
+		return what + g.kind + codecReferenced
+	}
+	return what + g.kind
+}
+
+func (g *together) referenced() bool { return g.modes&referenceModes != 0 }
+
 // group divides containers into launches.
 func group(all []device.Container, modes func(*device.Container) codec.Modes) (groups []together) {
 	one := make([]together, len(all))
 	for i := range all {
-		one[i] = together{codecKind(all[i].Kind), permitted(all[i].Kind, modes(&all[i])), []int{i}}
+		one[i] = together{codecKind(all[i].Kind), permitted(&all[i], modes(&all[i])), []int{i}}
 	}
 	slices.SortStableFunc(one, func(a, b together) int { return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.modes, b.modes)) })
 	for _, g := range one {
@@ -112,8 +144,8 @@ func (p *Plan) Encode(all []device.Container, scratch, results device.Address) {
 	}
 	p.clear(scratch, blocksOf(all))
 	for _, g := range group(all, func(c *device.Container) codec.Modes { return c.Modes }) {
-		b, blocks := p.containers(g, all, scratch, results)
-		p.launches = append(p.launches, Launch{Kernel: codecEncode + g.kind, Blocks: blocks, Threads: codecThreads, Parameter: b})
+		b, blocks := p.containers(&g, all, scratch, results)
+		p.launches = append(p.launches, Launch{Kernel: g.kernel(codecEncode), Blocks: blocks, Threads: codecThreads, Parameter: b})
 		scratch += device.Address(8 * blocks)
 	}
 }
@@ -121,10 +153,10 @@ func (p *Plan) Encode(all []device.Container, scratch, results device.Address) {
 // Decode decodes containers likewise, and sets the words of damaged ones to 1. It leaves the others alone.
 func (p *Plan) Decode(all []device.Container, scratch, results device.Address) {
 	for _, g := range group(all, func(*device.Container) codec.Modes { return codec.AllModes }) {
-		b, blocks := p.containers(g, all, scratch, results)
+		b, blocks := p.containers(&g, all, scratch, results)
 		p.launches = append(p.launches,
-			Launch{Kernel: codecLocate, Blocks: len(g.index), Threads: codecThreads, Parameter: b},
-			Launch{Kernel: codecDecode + g.kind, Blocks: blocks, Threads: codecThreads, Parameter: b})
+			Launch{Kernel: codecLocate, Blocks: len(g.index), Threads: codecThreads, Parameter: b[:codecSize]},
+			Launch{Kernel: g.kernel(codecDecode), Blocks: blocks, Threads: codecThreads, Parameter: b})
 		scratch += device.Address(8 * blocks)
 	}
 }
@@ -146,8 +178,8 @@ func (p *Plan) clear(at device.Address, words int) {
 }
 
 // containers fills a parameter, and returns it with the number of blocks.
-func (p *Plan) containers(g together, all []device.Container, scratch, results device.Address) (b []byte, blocks int) {
-	b = p.buffer(false, codecSize)
+func (p *Plan) containers(g *together, all []device.Container, scratch, results device.Address) (b []byte, blocks int) {
+	b = p.buffer(false, containersSize(g.referenced()))
 	for i, index := range g.index {
 		c := &all[index]
 		binary.LittleEndian.PutUint64(b[codecPlain+8*i:], uint64(c.Plain))
@@ -156,6 +188,9 @@ func (p *Plan) containers(g together, all []device.Container, scratch, results d
 		binary.LittleEndian.PutUint32(b[codecLength+4*i:], uint32(c.Length))
 		binary.LittleEndian.PutUint32(b[codecFirst+4*i:], uint32(blocks))
 		binary.LittleEndian.PutUint32(b[codecResult+4*i:], uint32(index))
+		if g.referenced() {
+			binary.LittleEndian.PutUint64(b[codecReference+8*i:], uint64(c.Reference))
+		}
 		blocks += codec.Chunks(int(c.Bytes))
 	}
 	binary.LittleEndian.PutUint64(b[codecScratch:], uint64(scratch))

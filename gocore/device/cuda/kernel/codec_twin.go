@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"strings"
@@ -14,8 +15,17 @@ import (
 // container is one container of a parameter, with the words of its chunks in the scratch memory and the address of its result.
 type container struct {
 	plain, at, result uint64
+	reference         uint64 // 0: none
 	bytes, length     int
 	words             []uint64
+}
+
+// base is a copy of the reference, which the plain bytes may replace; nil if there is none.
+func (c *container) base() []byte {
+	if c.reference == 0 {
+		return nil
+	}
+	return bytes.Clone(text(c.reference, int64(c.bytes)))
 }
 
 // Parts of a container that kernels write or read. They leave its header alone.
@@ -31,22 +41,26 @@ func codecTwin(name string) func(blocks, threads int, parameter []byte) error {
 	if name == codecClear {
 		return twinClear
 	}
-	if name == codecLocate {
-		return func(blocks, threads int, b []byte) error {
-			return eachContainer(blocks, threads, b, true, (*container).locate)
-		}
+	work := containerWork(name)
+	if work == nil {
+		return nil
 	}
-	encoded, encodes := strings.CutPrefix(name, codecEncode)
-	decoded, decodes := strings.CutPrefix(name, codecDecode)
+	return func(blocks, threads int, b []byte) error { return eachContainer(name, blocks, threads, b, work) }
+}
+
+// containerWork is what a kernel does with one container; nil if the name is no such kernel's.
+func containerWork(name string) func(*container, codec.Modes) error {
+	if name == codecLocate {
+		return (*container).locate
+	}
+	plain := strings.TrimSuffix(name, codecReferenced)
+	encoded, encodes := strings.CutPrefix(plain, codecEncode)
+	decoded, decodes := strings.CutPrefix(plain, codecDecode)
 	if kind, known := codecKinds[encoded]; encodes && known {
-		return func(blocks, threads int, b []byte) error {
-			return eachContainer(blocks, threads, b, false, func(c *container, modes codec.Modes) error { return c.encode(kind, modes) })
-		}
+		return func(c *container, modes codec.Modes) error { return c.encode(kind, modes) }
 	}
 	if kind, known := codecKinds[decoded]; decodes && known {
-		return func(blocks, threads int, b []byte) error {
-			return eachContainer(blocks, threads, b, false, func(c *container, modes codec.Modes) error { return c.decode(kind, modes) })
-		}
+		return func(c *container, modes codec.Modes) error { return c.decode(kind, modes) }
 	}
 	return nil
 }
@@ -63,9 +77,10 @@ func twinClear(blocks, threads int, b []byte) error {
 	return nil
 }
 
-// parsed reads a parameter, without looking at the memory.
-func parsed(b []byte) (all []container, modes codec.Modes, scratch uint64, blocks int, err error) {
-	if len(b) != codecSize {
+// parsed reads a kernel's parameter, without looking at the memory.
+func parsed(name string, b []byte) (all []container, modes codec.Modes, scratch uint64, blocks int, err error) {
+	referenced := strings.HasSuffix(name, codecReferenced)
+	if len(b) != containersSize(referenced) {
 		return nil, 0, 0, 0, fmt.Errorf("%d bytes: %w", len(b), ErrLaunch)
 	}
 	count := int(binary.LittleEndian.Uint32(b[codecCount:]))
@@ -82,6 +97,12 @@ func parsed(b []byte) (all []container, modes codec.Modes, scratch uint64, block
 			length: int(binary.LittleEndian.Uint32(b[codecLength+4*i:])),
 		}
 		first := binary.LittleEndian.Uint32(b[codecFirst+4*i:])
+		if referenced {
+			c.reference = binary.LittleEndian.Uint64(b[codecReference+8*i:])
+		}
+		if referenced && c.reference == 0 {
+			return nil, 0, 0, 0, fmt.Errorf("container %d has no reference: %w", i, ErrLaunch)
+		}
 		if c.bytes == 0 || c.bytes > device.MostContainer || c.at%16 != 0 || int(first) != blocks {
 			return nil, 0, 0, 0, fmt.Errorf("container %d of %d bytes at %#x begins with block %d after %d: %w", i, c.bytes, c.at, first, blocks, ErrLaunch)
 		}
@@ -95,12 +116,12 @@ func parsed(b []byte) (all []container, modes codec.Modes, scratch uint64, block
 }
 
 // eachContainer runs work on the containers of a launch, which has a block for each of them, or for each chunk.
-func eachContainer(blocks, threads int, b []byte, whole bool, work func(*container, codec.Modes) error) error {
-	all, modes, scratch, wanted, err := parsed(b)
+func eachContainer(name string, blocks, threads int, b []byte, work func(*container, codec.Modes) error) error {
+	all, modes, scratch, wanted, err := parsed(name, b)
 	if err != nil {
 		return err
 	}
-	if whole {
+	if name == codecLocate {
 		wanted = len(all)
 	}
 	if blocks != wanted || threads != codecThreads {
@@ -128,7 +149,7 @@ func (c *container) encode(k codec.Kind, modes codec.Modes) error {
 		}
 	}
 	dst := make([]byte, codec.Bound(c.bytes))
-	n, err := codec.Encode(dst, text(c.plain, int64(c.bytes)), nil, codec.Options{Kind: k, Modes: modes})
+	n, err := codec.Encode(dst, text(c.plain, int64(c.bytes)), c.base(), codec.Options{Kind: k, Modes: modes})
 	if err != nil {
 		return err
 	}
@@ -172,7 +193,7 @@ func (c *container) decode(k codec.Kind, modes codec.Modes) error {
 		}
 	}
 	if err == nil {
-		err = opened.Decode(text(c.plain, int64(c.bytes)), nil, 1)
+		err = opened.Decode(text(c.plain, int64(c.bytes)), c.base(), 1)
 	}
 	if err != nil {
 		*(*uint64)(pointer(c.result)) = 1
@@ -191,7 +212,7 @@ func codecTouches(name string, b []byte) (reads, writes []Range, known bool) {
 		}
 		return nil, writes, true
 	}
-	all, _, scratch, blocks, err := parsed(b)
+	all, _, scratch, blocks, err := parsed(name, b)
 	if err != nil {
 		return nil, nil, true
 	}
@@ -199,6 +220,9 @@ func codecTouches(name string, b []byte) (reads, writes []Range, known bool) {
 	for _, c := range all {
 		plain, result := Range{device.Address(c.plain), int64(c.bytes)}, Range{device.Address(c.result), 8}
 		whole := Range{device.Address(c.at), int64(c.length)}
+		if c.reference != 0 {
+			reads = append(reads, Range{device.Address(c.reference), int64(c.bytes)})
+		}
 		switch {
 		case name == codecLocate:
 			tables := containerHeader + tableBytes*int64(codec.Chunks(c.bytes))

@@ -25,9 +25,18 @@ type containers struct {
 
 // codecPlace is one container.
 type codecPlace struct {
-	device.Container // without addresses
-	plain, at        int
-	sealed           []byte
+	device.Container       // without addresses
+	plain, at, reference   int
+	sealed, referenceBytes []byte // nil: no reference
+}
+
+// referenced tells whether a chunk of the container needs the reference.
+func (p *codecPlace) referenced(t failing) bool {
+	opened, err := codec.OpenTables(p.sealed, p.Kind, int(p.Bytes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return opened.NeedsReference()
 }
 
 func (c *containers) take(n, align, skew int) int {
@@ -38,12 +47,16 @@ func (c *containers) take(n, align, skew int) int {
 	return at
 }
 
-func (c *containers) add(t failing, plain []byte, k codec.Kind, modes codec.Modes, shift int) {
+func (c *containers) add(t failing, plain, reference []byte, k codec.Kind, modes codec.Modes, shift int) {
 	p := codecPlace{Container: device.Container{Bytes: int64(len(plain)), Kind: k, Modes: modes}, sealed: make([]byte, codec.Bound(len(plain)))}
 	p.plain = c.take(len(plain), 16, shift)
 	copy(c.memory[p.plain:], plain)
 	p.at = c.take(codec.Bound(len(plain)), 16, 0)
-	n, err := codec.Encode(p.sealed, plain, nil, codec.Options{Kind: k, Modes: modes})
+	if reference != nil {
+		p.referenceBytes, p.reference = reference, c.take(len(plain), 16, 2*shift%16)
+		copy(c.memory[p.reference:], reference)
+	}
+	n, err := codec.Encode(p.sealed, plain, reference, codec.Options{Kind: k, Modes: modes})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,6 +75,9 @@ func (c *containers) end() {
 func (c *containers) at(base uint64) (all []device.Container) {
 	for _, p := range c.all {
 		p.Plain, p.At = device.Address(base)+device.Address(p.plain), device.Address(base)+device.Address(p.at)
+		if p.referenceBytes != nil {
+			p.Reference = device.Address(base) + device.Address(p.reference)
+		}
 		all = append(all, p.Container)
 	}
 	return all
@@ -108,7 +124,7 @@ func drawContainers(t *rapid.T) *containers {
 	c := &containers{}
 	for range rapid.IntRange(1, 4).Draw(t, "count") {
 		w := drawCodec(t)
-		c.add(t, w.plain, w.kind, w.modes, rapid.IntRange(0, 15).Draw(t, "shift")*rapid.IntRange(0, 1).Draw(t, "shifted"))
+		c.add(t, w.plain, w.reference, w.kind, w.modes, rapid.IntRange(0, 15).Draw(t, "shift")*rapid.IntRange(0, 1).Draw(t, "shifted"))
 	}
 	c.end()
 	return c
@@ -140,13 +156,14 @@ func TestContainersSource(t *testing.T) {
 		want := c.twins(t, c.encode)
 		c.checkEncoded(t, want)
 		difference(t, c.withoutWords(s.run(c.memory, c.encode(there))), c.withoutWords(want))
+		c.someInPlace(func() bool { return rapid.Bool().Draw(t, "in place") })
 		c.prepareDecoding(func(codecPlace) {})
 		want = c.twins(t, c.decode)
 		for i, p := range c.all {
 			if binary.LittleEndian.Uint64(want[c.results+8*i:]) != 0 {
 				t.Fatalf("container %d is damaged", i)
 			}
-			if err := codec.Decode(make([]byte, p.Bytes), p.sealed, nil, 1); err != nil {
+			if err := codec.Decode(make([]byte, p.Bytes), p.sealed, p.referenceBytes, 1); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -154,13 +171,23 @@ func TestContainersSource(t *testing.T) {
 	})
 }
 
-// prepareDecoding writes the containers without headers, removes the plain bytes, and lets change damage the containers.
+// someInPlace has the references of some containers at their plain bytes.
+func (c *containers) someInPlace(those func() bool) {
+	for i := range c.all {
+		if p := &c.all[i]; p.referenceBytes != nil && those() {
+			p.reference = p.plain
+		}
+	}
+}
+
+// prepareDecoding writes the containers without headers, removes the plain bytes, writes the references, and lets change damage the containers.
 func (c *containers) prepareDecoding(change func(codecPlace)) {
 	for _, p := range c.all {
 		copy(c.memory[p.at+containerHeader:], p.sealed[containerHeader:])
 		for i := range p.Bytes {
 			c.memory[p.plain+int(i)] = untouched
 		}
+		copy(c.memory[p.reference:], p.referenceBytes)
 		change(p)
 	}
 }
@@ -171,6 +198,7 @@ func TestContainersSourceDamage(t *testing.T) {
 	damaged := 0
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawContainers(t)
+		c.someInPlace(func() bool { return rapid.Bool().Draw(t, "in place") })
 		c.prepareDecoding(func(p codecPlace) { harm(t, c.memory[p.at:p.at+int(p.Length)], codec.Chunks(int(p.Bytes))) })
 		for i := range c.all {
 			if p := &c.all[i]; rapid.IntRange(0, 5).Draw(t, "cut") == 0 {
@@ -220,13 +248,13 @@ func TestManyContainersSource(t *testing.T) {
 		k := everyKind[4+i%2*2]
 		plain := make([]byte, 1+r.IntN(300))
 		fillRegion(plain, k, r.IntN(families), r)
-		c.add(t, plain, k, codec.AllModes, i%16)
+		c.add(t, plain, nil, k, codec.AllModes, i%16)
 	}
 	large := make([]byte, 80*codec.ChunkBytes+5)
 	for i := range 40 {
 		fillRegion(large[2*i*codec.ChunkBytes:][:codec.ChunkBytes], codec.Float16, i%families, r)
 	}
-	c.add(t, large, codec.Float16, codec.AllModes, 0)
+	c.add(t, large, nil, codec.Float16, codec.AllModes, 0)
 	c.end()
 	if n := len(c.encode(there)); n != 5 {
 		t.Errorf("%d launches", n)
@@ -257,10 +285,26 @@ func TestLocateContainersSource(t *testing.T) {
 	difference(t, s.run(c.memory, locate(there)), c.twins(t, locate))
 }
 
+// otherReference is a parameter for containers without the first reference, or with references if it has none.
+func otherReference(b []byte) []byte {
+	if len(b) != referencedSize {
+		return append(b, make([]byte, referencedSize-codecSize)...)
+	}
+	clear(b[codecReference : codecReference+8])
+	return b
+}
+
 // Launches that do not match their parameters, or that come in the wrong order, are refused.
 func TestTwinsOfContainersRefuse(t *testing.T) {
+	for _, reference := range [][]byte{nil, make([]byte, 3*codec.ChunkBytes)} {
+		twinsRefuse(t, reference)
+	}
+}
+
+func twinsRefuse(t *testing.T, reference []byte) {
+	t.Helper()
 	c := &containers{}
-	c.add(t, make([]byte, 3*codec.ChunkBytes), codec.Float32, codec.AllModes, 0)
+	c.add(t, make([]byte, 3*codec.ChunkBytes), reference, codec.Float32, codec.AllModes, 0)
 	c.end()
 	memory := aligned(c.memory)
 	base := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(memory))))
@@ -278,8 +322,10 @@ func TestTwinsOfContainersRefuse(t *testing.T) {
 			"threads":   func(l *Launch) { l.Threads-- },
 			"parameter": func(l *Launch) { l.Parameter = l.Parameter[1:] },
 			"nothing":   func(l *Launch) { l.Parameter = make([]byte, len(l.Parameter)) },
+			"reference": func(l *Launch) { l.Parameter = otherReference(l.Parameter) },
 		} {
 			bad := l
+			bad.Parameter = bytes.Clone(l.Parameter)
 			if change(&bad); !errors.Is(run(bad), ErrLaunch) {
 				t.Errorf("%s with other %s is accepted", l.Kernel, what)
 			}

@@ -68,8 +68,9 @@ func TestLayoutOfContainersIsTheHeaders(t *testing.T) {
 	text := header(t)
 	ours := map[string]int{
 		"count": codecCount, "plain": codecPlain, "container": codecContainer, "bytes": codecBytes, "length": codecLength, "first": codecFirst, "result": codecResult,
+		"containers": 0, "reference": codecReference,
 	}
-	for _, m := range regexp.MustCompile(`offsetof\(Containers, (\w+)\) == (\d+)`).FindAllStringSubmatch(text, -1) {
+	for _, m := range regexp.MustCompile(`offsetof\((?:Containers|Referenced), (\w+)\) == (\d+)`).FindAllStringSubmatch(text, -1) {
 		want, _ := strconv.Atoi(m[2])
 		if got, known := ours[m[1]]; !known || got != want {
 			t.Errorf("%s: %d here, %d in the header", m[1], got, want)
@@ -79,7 +80,7 @@ func TestLayoutOfContainersIsTheHeaders(t *testing.T) {
 	if len(ours) > 0 {
 		t.Errorf("not in the header: %v", ours)
 	}
-	for name, size := range map[string]int{"Containers": codecSize, "Clearing": clearSize} {
+	for name, size := range map[string]int{"Containers": codecSize, "Referenced": referencedSize, "Clearing": clearSize} {
 		m := regexp.MustCompile(`sizeof\(` + name + `\) == (\d+)`).FindStringSubmatch(text)
 		if m == nil || m[1] != strconv.Itoa(size) {
 			t.Errorf("%s: %d bytes here, %q in the header", name, size, m)
