@@ -27,10 +27,10 @@ const (
 	scratchBytes = 64 << 10
 )
 
-// packed is a container and its content: plain bytes, and the container by the codec in Go.
+// packed is a container and its content: plain bytes, the reference or nil, and the container by the codec in Go.
 type packed struct {
 	device.Container
-	plain, sealed []byte
+	plain, reference, sealed []byte
 }
 
 // packing is several containers in the arena, and its whole content.
@@ -56,17 +56,20 @@ func (p *packing) room(n, skew int64) device.Address {
 	return p.at(at)
 }
 
-// add adds a container for plain bytes.
-func (p *packing) add(plain []byte, kind codec.Kind, modes codec.Modes) {
+// add adds a container for plain bytes, with a reference unless that is nil.
+func (p *packing) add(plain, reference []byte, kind codec.Kind, modes codec.Modes) {
 	p.Helper()
 	n := int64(len(plain))
 	bound := codec.Bound(len(plain))
 	c := device.Container{Bytes: n, Kind: kind, Modes: modes, Plain: p.room(n, int64(len(p.all))%17), At: p.room(int64(bound), 16*int64(len(p.all)%3))}
+	if reference != nil {
+		c.Reference = p.room(n, int64(5*len(p.all)%17))
+	}
 	sealed := make([]byte, bound)
-	length, err := codec.Encode(sealed, plain, nil, codec.Options{Kind: kind, Modes: modes})
+	length, err := codec.Encode(sealed, plain, reference, codec.Options{Kind: kind, Modes: modes})
 	p.must(err)
 	c.Length = int64(length)
-	p.all = append(p.all, packed{c, plain, sealed[:length]})
+	p.all = append(p.all, packed{c, plain, reference, sealed[:length]})
 }
 
 func (p *packing) containers() (all []device.Container) {
@@ -84,12 +87,21 @@ func (p *packing) part(image []byte, at device.Address, n int64) []byte { return
 // settle writes the image of the area.
 func (p *packing) settle() { p.Helper(); p.write(p.base, p.image) }
 
-// encoded writes the plain bytes, encodes them, and compares the whole area: the containers are there but for their headers, and nothing else has
+// reference is the reference of a container in the area; nil if it has none.
+func (p *packing) reference(c *packed) []byte {
+	if c.Reference == 0 {
+		return nil
+	}
+	return p.part(p.image, c.Reference, c.Bytes)
+}
+
+// encoded writes the plain bytes and the references, encodes them, and compares the whole area: the containers are there but for their headers, and nothing else has
 // changed.
 func (p *packing) encoded(what string) {
 	p.Helper()
 	for _, c := range p.all {
 		copy(p.part(p.image, c.Plain, c.Bytes), c.plain)
+		copy(p.reference(&c), c.reference)
 	}
 	p.settle()
 	all := p.containers()
@@ -121,12 +133,13 @@ func (p *packing) encoded(what string) {
 	}
 }
 
-// decoded decodes the containers, whose bytes in the area may be damaged, and compares plain bytes, faults, and everything else. It returns the
+// decoded decodes the containers, whose bytes in the area may be damaged, with their references, which may be at the plain bytes, and compares plain bytes, faults, and everything else. It returns the
 // faults.
 func (p *packing) decoded(what string) (bad []int) {
 	p.Helper()
 	for _, c := range p.all {
 		p.fill(p.part(p.image, c.Plain, c.Bytes))
+		copy(p.reference(&c), c.reference)
 	}
 	p.settle()
 	found, err := p.lane.Decode(p.containers(), p.scratch)
@@ -137,7 +150,7 @@ func (p *packing) decoded(what string) (bad []int) {
 		dst := p.part(p.image, c.Plain, c.Bytes)
 		opened, err := codec.OpenTables(p.part(p.image, c.At, c.Length), c.Kind, int(c.Bytes))
 		if err == nil {
-			err = opened.Decode(dst, nil, 1)
+			err = opened.Decode(dst, bytes.Clone(p.reference(&c)), 1)
 		}
 		if err != nil {
 			bad = append(bad, i)
@@ -195,13 +208,13 @@ func encoding(b *bench) {
 		for family := range contents {
 			alone := b.packing(smallArea)
 			n := sizes[(5*i+family)%len(sizes)]
-			alone.add(b.content(n, k, family), k, codec.AllModes)
+			alone.add(b.content(n, k, family), nil, k, codec.AllModes)
 			alone.encoded(fmt.Sprint(k, family, n))
 			if bad := alone.decoded(fmt.Sprint(k, family, n)); bad != nil {
 				b.Fatalf("damaged: %v", bad)
 			}
-			together.add(b.content(sizes[(i+3*family)%len(sizes)], k, family), k, codec.Modes(b.rand.IntN(1<<codec.ModeCount)))
-			together.add(b.content(2*codec.ChunkBytes+77*i, k, family), k, codec.AllModes)
+			together.add(b.content(sizes[(i+3*family)%len(sizes)], k, family), nil, k, codec.Modes(b.rand.IntN(1<<codec.ModeCount)))
+			together.add(b.content(2*codec.ChunkBytes+77*i, k, family), nil, k, codec.AllModes)
 		}
 	}
 	together.encoded("together")
@@ -214,13 +227,13 @@ func encoding(b *bench) {
 func manyContainers(b *bench) {
 	p := b.packing(largeArea)
 	for i := range 500 {
-		p.add(b.content(1+i*7%900, kinds[i%3*2], i), kinds[i%3*2], codec.AllModes)
+		p.add(b.content(1+i*7%900, kinds[i%3*2], i), nil, kinds[i%3*2], codec.AllModes)
 	}
 	large := b.content(130*codec.ChunkBytes+5, codec.BFloat16, 1)
 	for i := range 60 {
 		copy(large[2*i*codec.ChunkBytes:], b.content(codec.ChunkBytes, codec.BFloat16, i))
 	}
-	p.add(large, codec.BFloat16, codec.AllModes)
+	p.add(large, nil, codec.BFloat16, codec.AllModes)
 	p.encoded("many")
 	if bad := p.decoded("many"); bad != nil {
 		b.Fatalf("damaged: %v", bad)
@@ -234,7 +247,7 @@ func damage(b *bench) {
 		p := b.packing(1 << 20)
 		for i := range 12 {
 			k := kinds[b.rand.IntN(len(kinds))]
-			p.add(b.content(1+b.rand.IntN(2*codec.ChunkBytes), k, i), k, codec.AllModes)
+			p.add(b.content(1+b.rand.IntN(2*codec.ChunkBytes), k, i), nil, k, codec.AllModes)
 		}
 		for i := range p.all {
 			c := &p.all[i]
@@ -250,7 +263,7 @@ func damage(b *bench) {
 	}
 	p := b.packing(2 << 20)
 	for i := range 3 {
-		p.add(b.content(5*codec.ChunkBytes, codec.Float32, i), codec.Float32, codec.AllModes)
+		p.add(b.content(5*codec.ChunkBytes, codec.Float32, i), nil, codec.Float32, codec.AllModes)
 		copy(p.part(p.image, p.all[i].At, p.all[i].Length), p.all[i].sealed)
 	}
 	p.part(p.image, p.all[1].At, p.all[1].Length)[headerBytes+3] ^= 4
@@ -322,7 +335,7 @@ func codecOrder(b *bench) {
 // results of the codec may be taken late, in any order, or discarded.
 func codecResults(b *bench) {
 	p := b.packing(smallArea)
-	p.add(b.content(20_000, codec.Float16, 1), codec.Float16, codec.AllModes)
+	p.add(b.content(20_000, codec.Float16, 1), nil, codec.Float16, codec.AllModes)
 	p.encoded("first")
 	copy(p.part(p.image, p.all[0].At, p.all[0].Length), p.all[0].sealed)
 	p.settle()
@@ -378,6 +391,7 @@ func codecMistakes(b *bench) {
 			b.Errorf("%s: %v", what, err)
 		}
 	}
+	b.referenceMistakes(good, scratch)
 	for _, at := range []device.Address{0, scratch + 8} {
 		_, encoding := b.lane.Encode([]device.Container{good}, at)
 		_, decoding := b.lane.Decode([]device.Container{good}, at)
@@ -387,6 +401,6 @@ func codecMistakes(b *bench) {
 	}
 	b.must(b.dev.Lost())
 	p := b.packing(smallArea)
-	p.add(b.content(1000, codec.Int8, 2), codec.Int8, codec.AllModes)
+	p.add(b.content(1000, codec.Int8, 2), nil, codec.Int8, codec.AllModes)
 	p.encoded("afterwards")
 }

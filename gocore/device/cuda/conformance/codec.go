@@ -15,10 +15,10 @@ import (
 
 var codecKinds = []codec.Kind{codec.Int8, codec.Int16, codec.Int32, codec.Int64, codec.Float16, codec.BFloat16, codec.Float32, codec.Float64}
 
-// packed is a container in the bench, with its plain bytes and what the codec in Go makes of them.
+// packed is a container in the bench, with its plain bytes, its reference or nil, and what the codec in Go makes of them.
 type packed struct {
 	device.Container
-	plain, sealed []byte
+	plain, reference, sealed []byte
 }
 
 // values fills n bytes with chunks of several families of words.
@@ -48,7 +48,28 @@ func values(r *rand.Rand, n int64, k codec.Kind) []byte {
 	return p[:n:n]
 }
 
-// pack makes a container in the bench.
+// earlier is a reference for plain bytes: some chunks differ in a few bytes, some in the lowest byte of each element, some in all bytes, some in none.
+func earlier(r *rand.Rand, plain []byte, k codec.Kind) []byte {
+	p := bytes.Clone(plain)
+	for at := 0; at < len(p); at += codec.ChunkBytes {
+		chunk := p[at:min(at+codec.ChunkBytes, len(p))]
+		switch r.IntN(4) {
+		case 0:
+			for range 1 + len(chunk)/200 {
+				chunk[r.IntN(len(chunk))] ^= byte(r.Uint32())
+			}
+		case 1:
+			for i := 0; i < len(chunk); i += int(k.Word) {
+				chunk[i] -= byte(3 + r.IntN(3))
+			}
+		case 2:
+			copy(chunk, pattern(r.Uint64(), int64(len(chunk))))
+		}
+	}
+	return p
+}
+
+// pack makes a container in the bench, some with a reference.
 func pack(b *bench, r *rand.Rand, n int64, k codec.Kind, modes codec.Modes) packed {
 	b.t.Helper()
 	bound := codec.Bound(int(n))
@@ -58,7 +79,10 @@ func pack(b *bench, r *rand.Rand, n int64, k codec.Kind, modes codec.Modes) pack
 	}
 	p := packed{plain: values(r, n, k), sealed: make([]byte, bound)}
 	p.Container = device.Container{Plain: b.room(n, skew), Bytes: n, Kind: k, Modes: modes, At: b.room(int64(bound), 16*r.Int64N(4))}
-	length := got(codec.Encode(p.sealed, p.plain, nil, codec.Options{Kind: k, Modes: modes}))(b.t)
+	if r.IntN(2) == 0 {
+		p.reference, p.Reference = earlier(r, p.plain, k), b.room(n, skew*r.Int64N(2))
+	}
+	length := got(codec.Encode(p.sealed, p.plain, p.reference, codec.Options{Kind: k, Modes: modes}))(b.t)
 	p.sealed, p.Length = p.sealed[:length], int64(length)
 	return p
 }
@@ -100,7 +124,7 @@ func largeContainers(t *testing.T, m Machine) {
 	}
 	need := int64(8 * mib)
 	for _, n := range sizes {
-		need += n + int64(codec.Bound(int(n)))
+		need += 2*n + int64(codec.Bound(int(n)))
 	}
 	b := newBench(t, m, need)
 	r := rand.New(rand.NewPCG(4, 21))
@@ -112,7 +136,8 @@ func largeContainers(t *testing.T, m Machine) {
 	b.close()
 }
 
-// encodeAndDecode compares containers and plain bytes, and everything around them. Some of the containers are damaged before they are decoded.
+// encodeAndDecode compares containers and plain bytes, and everything around them. Some of the containers are damaged before they are decoded, and some are
+// decoded where their references are.
 func encodeAndDecode(b *bench, r *rand.Rand, all []packed, what string) {
 	b.t.Helper()
 	list, scratch := fitting(b, all)
@@ -120,6 +145,9 @@ func encodeAndDecode(b *bench, r *rand.Rand, all []packed, what string) {
 	part := func(at device.Address, n int64) []byte { return image[at-b.arena.Base():][:n] }
 	for _, p := range all {
 		copy(part(p.Plain, p.Bytes), p.plain)
+		if p.reference != nil {
+			copy(part(p.Reference, p.Bytes), p.reference)
+		}
 	}
 	b.put(b.arena.Base(), image)
 	lengths := got(b.lane.Encode(list, scratch))(b.t)
@@ -141,6 +169,10 @@ func encodeAndDecode(b *bench, r *rand.Rand, all []packed, what string) {
 	for i, p := range all {
 		for at := range part(p.Plain, p.Bytes) {
 			part(p.Plain, p.Bytes)[at] = 0x5a
+		}
+		if p.reference != nil && r.IntN(2) == 0 { // decoded in place
+			list[i].Reference = p.Plain
+			copy(part(p.Plain, p.Bytes), p.reference)
 		}
 		if r.IntN(8) == 0 {
 			damaged = append(damaged, i)
