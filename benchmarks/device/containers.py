@@ -93,6 +93,10 @@ def _decoded(region: Region, want: Container, shift: int) -> Iterator[str]:
         yield f"decoded bytes: {text}"
     if not intact:
         yield "the decoder wrote outside of the region"
+    if want.reference is not None:
+        region.decode(region.reference)
+        if text := difference(region.driver.download(region.reference, region.size), want.plain):
+            yield f"bytes decoded in place of the reference: {text}"
 
 
 def decode_guarded(region: Region, shift: int = 0) -> tuple[Bytes, bool]:
