@@ -80,8 +80,8 @@ func (e *Engine) BeginCapture(now int64, h *History, k model.Key, size, align in
 	// Published after the demand: a capture that is refused at once must not cost the key's old version.
 	if c.early && c.Phase != Ended {
 		e.publish(now, c.Rec, c.home)
-		e.followUnneeded(now) // the version that it replaces may have needed others
 	}
+	e.followUnneeded(now)
 	c.quiet = false
 	return c, nil
 }

@@ -114,3 +114,51 @@ func TestANeededCopyIsKept(t *testing.T) {
 		}
 	}
 }
+
+// A copy that is kept is in the way when its checkpoint goes or is lent for the last time, when its tier shrinks, and when a claim waits for its room and no flush makes
+// any; not when a flush does.
+func TestWhatIsKeptIsInTheWay(t *testing.T) {
+	for _, x := range []struct {
+		name string
+		act  func(e *Engine, h *History)
+		want bool
+	}{
+		{"nothing", func(*Engine, *History) {}, false},
+		{"drop", func(e *Engine, h *History) { e.Drop(0, h, model.NumberKey(0)) }, true},
+		{"lend", func(e *Engine, h *History) {
+			r, err := e.BeginRestore(0, h, model.NumberKey(0), RestoreOptions{Last: true})
+			if err == nil {
+				e.Lend(0, r)
+			}
+		}, true},
+		{"shrink", func(e *Engine, _ *History) { e.Shrink(0, 0, 10) }, true},
+		{"retire", func(e *Engine, _ *History) { e.Retire(0, 0, 10) }, true},
+		{"claim", func(e *Engine, h *History) {
+			_, _ = e.BeginCapture(0, h, model.NumberKey(9), 70, 1, nil, CaptureOptions{Patient: true})
+		}, true},
+		{"claim behind a flush", func(e *Engine, h *History) {
+			c, _ := e.BeginCapture(0, h, model.NumberKey(8), 30, 1, nil, CaptureOptions{})
+			e.EndCapture(0, c, true)
+			_, _ = e.BeginCapture(0, h, model.NumberKey(9), 70, 1, nil, CaptureOptions{Patient: true})
+		}, false},
+	} {
+		e := New(Config{Flush: Eager, Tiers: []TierConfig{
+			{Name: "device", Capacity: 100, Device: true, WriteRate: 1e9, ReadRate: 1e9}, {Name: "host", Capacity: 1000, WriteRate: 1e9, ReadRate: 1e9},
+		}})
+		h := e.History("h")
+		c, err := e.BeginCapture(0, h, model.NumberKey(0), 40, 1, nil, CaptureOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.EndCapture(0, c, true)
+		run(t, e, 10)
+		kept, ok := e.Keep(0, c.Rec, 0)
+		if !ok {
+			t.Fatal("it is not kept")
+		}
+		if x.act(e, h); e.Obstructs(kept) != x.want {
+			t.Errorf("%s: in the way %v", x.name, !x.want)
+		}
+		e.EndReading(0, kept)
+	}
+}

@@ -431,6 +431,7 @@ func (e *Engine) discardObject(now int64, o *Object) {
 	for t := range e.tiers {
 		e.updateCopy(now, o, t)
 	}
+	e.followUnneeded(now)
 }
 
 // wakeAll checks the waits for the checkpoints that refer to o.

@@ -38,9 +38,10 @@ func (e *Engine) Keep(now int64, r *Record, t int) (x Reading, ok bool) {
 }
 
 // Obstructs tells whether a copy that Keep keeps should be given up now: the checkpoint is gone, or lent to a caller that may write to the copy, or a claim waits for
-// room in the tier and no flush makes any.
+// room in the tier and no flush makes any; or it lies behind the end of the tier, or in a retired range.
 func (e *Engine) Obstructs(x Reading) bool {
-	if x.Obj.gone || x.Obj.home.hidden {
+	tr, f := e.tiers[x.Tier], e.row(x.Obj, x.Tier)
+	if x.Obj.gone || x.Obj.home.hidden || tr.behind(f) || tr.retires(f) {
 		return true
 	}
 	return e.awaitsRoom(x.Tier) && (x.Tier >= len(e.links) || e.links[x.Tier].queued == 0 && e.links[x.Tier].flushing == 0)

@@ -391,7 +391,7 @@ func (e *Engine) freesAlone(old *Record, o *Object, t int) bool {
 		if x.copies[t] == fragment.None || x.isShared() {
 			continue
 		}
-		if f := e.row(x, t); f.Pins == 0 && f.Transfers == 0 && !tr.behind(f) && tr.extent(x) >= tr.extent(o) && tr.align(x) >= tr.align(o) {
+		if f := e.row(x, t); f.Pins == 0 && f.Transfers == 0 && !x.isNeeded(t) && !tr.behind(f) && tr.extent(x) >= tr.extent(o) && tr.align(x) >= tr.align(o) {
 			return true
 		}
 	}

@@ -836,7 +836,7 @@ func (w *world) movable(t int, r *Record) string {
 		flushable := w.windowIn(below, d, func(f *fragment.Fragment[*Object]) bool {
 			return f.Class == fragment.Gap
 		})
-		if flushable && w.windowIn(t, &r.own, func(f *fragment.Fragment[*Object]) bool {
+		if flushable && !d.isNeeded(t) && w.windowIn(t, &r.own, func(f *fragment.Fragment[*Object]) bool {
 			return f.Class == fragment.Gap || f.Class == fragment.Free || f.Owner == d
 		}) {
 			can = true
