@@ -87,6 +87,15 @@ type Container struct {
 	At     Span // behind one another from 0 on
 }
 
+// Containers are all of them. The encoding has passed Check for these regions.
+func (e *Encoding) Containers(regions []Span) (all []Container) {
+	e.Each(regions, func(c Container) bool {
+		all = append(all, c)
+		return true
+	})
+	return all
+}
+
 // Each calls f for the containers in their order, until f returns false. The encoding has passed Check for these regions.
 func (e *Encoding) Each(regions []Span, f func(c Container) bool) {
 	at, next := int64(0), 0

@@ -4,9 +4,7 @@ import (
 	"slices"
 
 	"velocpy/gocore/model"
-	"velocpy/gocore/reduction/codec"
 	"velocpy/gocore/reduction/dedup"
-	"velocpy/gocore/reduction/regions"
 )
 
 // anchor is the checkpoint with which those after it are encoded, until that saves less than a new one would. It has no reference itself, so a restore reads
@@ -84,13 +82,4 @@ func (d *Draft) Reference(sources []model.Source) *model.Difference {
 	}
 	s := &sources[0]
 	return &model.Difference{Lineage: d.lineage, Number: s.Number, Data: s.Data, Meta: s.Meta}
-}
-
-// withReference adds the modes that need a reference to those of all regions.
-func withReference(choices []regions.Choice) []regions.Choice {
-	all := slices.Clone(choices)
-	for i := range all {
-		all[i].Modes |= codec.Only(codec.Xrz, codec.Step)
-	}
-	return all
 }

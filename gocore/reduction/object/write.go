@@ -21,7 +21,7 @@ func (d *Draft) Write(sources []model.Source, choices []regions.Choice, most int
 		return nil, fmt.Errorf("%w: the bytes of its reference", ErrSources)
 	}
 	if d.refers {
-		choices = withReference(choices)
+		choices = regions.WithReference(choices)
 	}
 	h := &head{number: d.number, lineage: d.lineage, form: d.form, plain: d.plain, firsts: d.firsts, refers: d.refers, reference: d.reference}
 	var meta int64

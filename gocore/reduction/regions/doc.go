@@ -7,6 +7,7 @@ package regions
 
 import (
 	"errors"
+	"slices"
 
 	"velocpy/gocore/reduction/codec"
 )
@@ -17,13 +18,22 @@ type Choice struct {
 	Modes codec.Modes // those that are tried; Raw always is
 }
 
+// WithReference adds the modes that need a reference to those of all regions.
+func WithReference(choices []Choice) []Choice {
+	all := slices.Clone(choices)
+	for i := range all {
+		all[i].Modes |= codec.Only(codec.Xrz, codec.Step)
+	}
+	return all
+}
+
 // Options say what Encode and Decode may use.
 type Options struct {
 	Goroutines int   // how many work; at least one does
 	Room       *Room // the memory that they use beside source and sink
 	// Compression: of an encoder, the containers have sections that this compressor of the host makes.
 	Compression codec.Compression
-	// Reference: of an encoder, gives the bytes of a container's plain bytes in an earlier checkpoint, which decoding needs again; nil: there is none.
+	// Reference gives the bytes of a container's plain bytes in an earlier checkpoint, which decoding needs again; nil: there is none.
 	Reference Reference
 }
 
