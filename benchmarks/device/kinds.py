@@ -15,8 +15,11 @@ KINDS = {
     "early": "3-D wavefields, early, fp32",
     "bf16": "weights, bf16",
     "fp32": "weights, fp32",
+    "steps": "weights of a training, bf16",
+    "frozen": "weights of which 1 % change, bf16",
     "noise": "noise, bytes",
 }
+STEP = 1e-5  # of a training's weights, whose deviation is 0.02
 
 
 def chosen(cells: str | None) -> list[str]:
@@ -66,6 +69,9 @@ def _drawn_on_device(kind: str, size: int, count: int) -> Iterator[Any]:
     import torch
 
     random = torch.Generator("cuda").manual_seed(1)
+    if kind in ("steps", "frozen"):
+        yield from _trained_on_device(kind, size, count, random)
+        return
     for _ in range(count):
         if kind == "noise":
             yield torch.randint(0, 256, (size,), dtype=torch.uint8, device="cuda", generator=random)
@@ -75,13 +81,47 @@ def _drawn_on_device(kind: str, size: int, count: int) -> Iterator[Any]:
             yield torch.randn(size // 2, device="cuda", generator=random).mul_(0.02).bfloat16()
 
 
+def _trained_on_device(kind: str, size: int, count: int, random: Any) -> Iterator[Any]:
+    import torch
+
+    weights = torch.randn(size // 2, device="cuda", generator=random).mul_(0.02)
+    step = torch.empty_like(weights)
+    rows = weights.view(-1, 1024)
+    for _ in range(count):
+        if kind == "steps":
+            weights.add_(step.normal_(generator=random), alpha=STEP)
+        else:
+            chosen_rows = torch.randint(0, rows.shape[0], (rows.shape[0] // 100,), device="cuda", generator=random)
+            rows[chosen_rows] = torch.randn(chosen_rows.numel(), 1024, device="cuda", generator=random).mul_(0.02)
+        yield weights.bfloat16()
+
+
+def _halves(drawn: np.ndarray) -> np.ndarray:
+    """The upper halves of fp32: NumPy has no bf16."""
+    return (drawn.view(np.uint32) >> 16).astype(np.uint16)
+
+
+def _trained_on_host(kind: str, size: int, count: int, random: np.random.Generator) -> Iterator[np.ndarray]:
+    weights = random.standard_normal(size // 2, dtype=np.float32) * np.float32(0.02)
+    rows = weights.reshape(-1, 1024)
+    for _ in range(count):
+        if kind == "steps":
+            weights += random.standard_normal(weights.size, dtype=np.float32) * np.float32(STEP)
+        else:
+            chosen_rows = random.integers(0, rows.shape[0], rows.shape[0] // 100)
+            rows[chosen_rows] = random.standard_normal((chosen_rows.size, 1024), dtype=np.float32) * np.float32(0.02)
+        yield _halves(weights)
+
+
 def _drawn_on_host(kind: str, size: int, count: int) -> Iterator[np.ndarray]:
     random = np.random.default_rng(1)
+    if kind in ("steps", "frozen"):
+        yield from _trained_on_host(kind, size, count, random)
+        return
     for _ in range(count):
         if kind == "noise":
             yield random.integers(0, 256, size, dtype=np.uint8)
         elif kind == "fp32":
             yield random.standard_normal(size // 4, dtype=np.float32) * np.float32(0.02)
-        else:  # NumPy has no bf16: the upper halves of fp32
-            drawn = random.standard_normal(size // 2, dtype=np.float32) * np.float32(0.02)
-            yield (drawn.view(np.uint32) >> 16).astype(np.uint16)
+        else:
+            yield _halves(random.standard_normal(size // 2, dtype=np.float32) * np.float32(0.02))

@@ -50,6 +50,7 @@ type Cache struct {
 	Orphans  pending.Orphans
 	// Reductions are those of histories whose checkpoints are encoded, by name.
 	Reductions map[string]*Reduction
+	anchors    []*Anchor              // of all histories, also those that are about to be let go
 	staging    map[int]*deviceStaging // by tier
 
 	// What package store adds when it opens a store. All but Unmapped are called with the lock held.

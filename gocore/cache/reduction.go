@@ -14,6 +14,8 @@ type Reduction struct {
 	Course  *schedule.Course // nil: a device encodes what has queued up
 	Before  int64            // places that the courses before it had
 	Planned uint64           // the engine's number of the checkpoint that was planned last
+	Refers  bool             // checkpoints are encoded with others: on the host in a lineage, or on a device with an anchor
+	Anchor  *Anchor          // with which a device encodes checkpoints; nil: none is kept
 	Figures figures.Reduction
 }
 
@@ -31,11 +33,21 @@ func (c *Cache) ExpectBytes(r *engine.Record, f engine.Form) int64 {
 	if known == nil || c.GoesWhole(r) {
 		return r.Size
 	}
-	x := encoding.Checkpoint{Layout: r.Version.Layout.ID, Removable: f == engine.Difference && known.Lineage != nil}
-	if x.Queued = known.Planner.OnDevice() && c.DeviceTier(r.Top()) != nil; x.Removable && known.Planner.Likely(x) == encoding.Difference {
+	x := encoding.Checkpoint{Layout: r.Version.Layout.ID, Queued: f == engine.Encoded && c.EncodesOnDevice(known) && c.DeviceTier(r.Top()) != nil}
+	if x.Queued {
+		x.Removable = c.AnchorFor(known, r, r.Top()) != nil
+		return known.Planner.Expect(x, r.Size)
+	}
+	if x.Removable = f == engine.Difference && known.Lineage != nil; x.Removable && known.Planner.Likely(x) == encoding.Difference {
 		return known.Lineage.expect(r.Size)
 	}
+	x.Removable = false
 	return known.Planner.Expect(x, r.Size)
+}
+
+// EncodesOnDevice tells whether a device encodes the checkpoints of a history that it has.
+func (c *Cache) EncodesOnDevice(r *Reduction) bool {
+	return r.Planner.OnDevice() || r.Refers && c.Relates()
 }
 
 // MostTogether is the largest room of checkpoints that go to the disk together, by one request. They stay as they are: encoding each would take them apart.
@@ -49,14 +61,15 @@ func (c *Cache) ShapeOf(history string, room int64, top int) *engine.Shape {
 		return nil
 	}
 	form, most, ofDevice := engine.Encoded, room, c.DeviceTier(top) != nil
-	if r.Lineage != nil && (!ofDevice || r.Planner.Method() == encoding.Lineage) {
+	onDevice := ofDevice && c.EncodesOnDevice(r)
+	if r.Lineage != nil && !onDevice && (!ofDevice || r.Planner.Method() == encoding.Lineage) {
 		form, most = engine.Difference, mostOfObject(room)
 	}
 	s, some := &engine.Shape{}, false
 	for t := range c.Tiers {
 		switch {
 		case c.DeviceTier(t) != nil:
-		case t == c.HostTier() && c.Host != nil && (!ofDevice || !r.Planner.OnDevice()): // callers, a lineage or a compressor use the plain bytes there
+		case t == c.HostTier() && c.Host != nil && !onDevice: // callers, a lineage or a compressor use the plain bytes there
 		default:
 			s.Forms[t], s.Sizes[t], some = form, most, true
 		}

@@ -125,11 +125,13 @@ func TestACompressorLeavesWhatADeviceHasPlain(t *testing.T) {
 }
 
 // pushOff makes the device's tier give up all checkpoints of the history, which the host has.
-func (c *client) pushOff(b *board) {
+func (c *client) pushOff(b *board) { c.pushOffBy(b, 8<<20) }
+
+// pushOffBy does so by checkpoints of a size. One with which others are encoded stays.
+func (c *client) pushOffBy(b *board, size int) {
 	c.t.Helper()
-	const size = 8 << 20
 	c.s.Lock()
-	count := c.s.Engine.Capacity(0)/size + 1
+	count := c.s.Engine.Capacity(0)/int64(size) + 1
 	c.s.Unlock()
 	other, at := newClient(c.t, c.s, "other"), b.alloc(size)
 	eventually(c.t, "the device gives up the checkpoints", func() bool {
@@ -141,8 +143,18 @@ func (c *client) pushOff(b *board) {
 		for k := range count {
 			other.drop(k)
 		}
-		return c.onTheDevice() == 0
+		return c.onTheDevice() <= c.anchors()
 	})
+}
+
+// anchors is how many checkpoints of the history the device keeps to encode others with.
+func (c *client) anchors() int {
+	c.s.Lock()
+	defer c.s.Unlock()
+	if c.s.Reductions[c.h.h.Name].Anchor != nil {
+		return 1
+	}
+	return 0
 }
 
 // onTheDevice is how many checkpoints of the history the device has.

@@ -137,8 +137,9 @@ func (h *History) reduce(r *Reduction, course *schedule.Course) error {
 		return err
 	}
 	known.Begin(course)
-	known.Planner, known.Lineage = encoding.New(methods[r.Method].encodes, compressors[r.Compressor]), l
-	if s.Set.Host != nil && known.Planner.OnDevice() {
+	m := methods[r.Method]
+	known.Planner, known.Lineage, known.Refers = encoding.New(m.encodes, compressors[r.Compressor]), l, m.refers || m.encodes == encoding.Auto
+	if s.Set.Host != nil && s.EncodesOnDevice(known) {
 		s.SetStagingAside()
 	}
 	known.Figures.Method, known.Figures.Chunk, known.Figures.Digest = r.Method, r.Chunk, r.Digest

@@ -56,6 +56,43 @@ def test_all_dtypes_come_back_bit_by_bit(tmp_path, disk, verify):
         assert saved(store)["decoded"] > 0
 
 
+@pytest.mark.parametrize("verify", ["moved", "off", "always"])
+def test_states_that_are_alike_are_encoded_with_each_other(verify):
+    """Each step changes a few elements of most regions, none of one, and all of another."""
+    state = {str(d): torch.arange(1_000_003 + i).mul(7919).to(d).cuda() for i, d in enumerate(DTYPES)}
+    random = torch.Generator("cuda").manual_seed(3)
+    noise = torch.randint(0, 256, (1 << 20,), dtype=torch.uint8, device="cuda", generator=random)
+    state |= {"still": noise, "empty": torch.zeros(0, 3, device="cuda"), "one": torch.tensor(2.5, device="cuda")}
+
+    def at(step):
+        changed = {name: tensor.clone() for name, tensor in state.items()}
+        for dtype in DTYPES:
+            changed[str(dtype)][step::1009] = step
+        return changed | {"whole": noise.roll(step + 1)}
+
+    with velocpy.open(device="384MiB", host="2GiB", disk=None, verify=verify) as store:
+        history = store.history("h", reduce="reference")
+        for step in range(40):  # more than the device has room for
+            history.checkpoint(step, at(step))
+            if step < 3:
+                history.wait("host")
+        store.wait("host")
+        did = saved(store)
+        assert did["differences"] > 25
+        assert did["encoded_to"] < 0.25 * did["encoded_from"]
+        for step in sorted(range(40), key=lambda step: (step % 3, -step)):
+            if step % 2:
+                with history.restore(step) as lease:
+                    assert all(same(lease[name], tensor) for name, tensor in at(step).items())
+                history.drop(step)
+            else:
+                into = {name: torch.empty_like(tensor) for name, tensor in at(step).items()}
+                history.restore(step, into=into, last=True)
+                assert all(same(into[name], tensor) for name, tensor in at(step).items())
+        assert saved(store)["decoded"] > 0
+        assert store.stats()["tiers"]["host"]["used"] == 0
+
+
 def test_what_does_not_become_smaller_goes_as_it_is():
     noise = torch.randint(0, 256, (40 << 20,), dtype=torch.uint8, device="cuda")
     with velocpy.open(device="192MiB", host="1GiB", disk=None) as store:

@@ -86,15 +86,18 @@ func (c *costs) soon(may can, few, queued bool) Way {
 func (c *costs) underTrial(may can, queued bool) (w Way, ok bool) {
 	plain, encoded := may[Plain] && c.tries(Plain), may[Encoded] && c.tries(Encoded)
 	switch {
-	case queued && may[Encoded] && c.each[down][Encoded].count < trial && c.tried[Encoded] < 2*trial:
+	case queued && may[Encoded] && c.awaits(Encoded):
 		return Encoded, true
 	case encoded && (!plain || c.tried[Encoded] < c.tried[Plain]):
 		return Encoded, true
 	case plain:
 		return Plain, true
 	}
-	return Difference, may[Difference] && c.tries(Difference)
+	return Difference, may[Difference] && (c.tries(Difference) || queued && c.awaits(Difference))
 }
+
+// awaits tells whether a way that is being tried has not had enough checkpoints, some of which may have gone another way after all.
+func (c *costs) awaits(w Way) bool { return c.each[down][w].count < trial && c.tried[w] < 2*trial }
 
 // dueOr is a way that is to be tried again after so many more checkpoints, or the best.
 func (c *costs) dueOr(best Way, may can, more int) Way {

@@ -48,6 +48,7 @@ type known struct {
 	pays    bool             // the sample became smaller by more than leastGain
 	doubt   bool             // the latest sample did not, and those before did: the next checkpoint is sampled too
 	part    float64          // of its plain bytes that a checkpoint becomes, lately the most; 0: none was encoded yet
+	related float64          // the same of one that was encoded with another, on a device
 	failed  int              // checkpoints since the last one that a compressor of the host made smaller
 }
 
@@ -163,6 +164,25 @@ func (p *Planner) Removed(plain, first, ns int64) {
 	}
 }
 
+// Relates tells whether checkpoints of a layout may become differences, so that it is worth keeping one for them.
+func (p *Planner) Relates(layout uint64) bool {
+	return p.method == Lineage || p.method == Auto && (p.costs.each[down][Difference].count < trial || p.Likely(Checkpoint{Layout: layout, Removable: true, Queued: true}) == Difference)
+}
+
+// Related tells what a checkpoint of a layout came to that a device has encoded with another: so many bytes, for ns.
+func (p *Planner) Related(layout uint64, plain, encoded, ns int64) {
+	p.Removed(plain, encoded, ns)
+	if k := p.layouts[layout]; k != nil && plain > 0 {
+		k.related = lately(k.related, float64(encoded)/float64(plain))
+	}
+}
+
+// lately is a moving average that follows what is larger at once.
+func lately(average, x float64) float64 {
+	const weight = 0.1
+	return max(x, average+weight*(x-average))
+}
+
 // Resume goes on with a plan for which a sample has been taken.
 func (p *Planner) Resume(plan Plan, layout uint64) Plan {
 	k := p.layouts[layout]
@@ -206,9 +226,8 @@ func (p *Planner) Became(layout uint64, plain, encoded int64) {
 	if k == nil || plain <= 0 {
 		return
 	}
-	const weight = 0.1
 	x := float64(encoded) / float64(plain)
-	k.part = max(x, k.part+weight*(x-k.part))
+	k.part = lately(k.part, x)
 	if p.host == codec.NoCompression {
 		return
 	}
@@ -239,16 +258,25 @@ func (k *known) rest() {
 // Expect predicts how much room a checkpoint needs that takes so much in memory. One that needs more is written again, so it is predicted generously.
 func (p *Planner) Expect(c Checkpoint, room int64) int64 {
 	k := p.layouts[c.Layout]
-	if c.Removable = false; k == nil || !k.pays || k.part == 0 || p.Likely(c) == Plain {
+	if k == nil {
 		return room
 	}
-	return min(room, int64(generous*k.part*float64(room))+least)
+	part := k.part
+	switch way := p.Likely(c); {
+	case way == Difference && k.related > 0:
+		part = growing * k.related
+	case way != Encoded || !k.pays || part == 0:
+		return room
+	}
+	return min(room, int64(generous*part*float64(room))+least)
 }
 
 // A prediction is so many times what is expected, and so many bytes more.
 const (
 	generous = 1.05
 	least    = 4096
+	// growing is for what is encoded with another: the later one has less and less in common with it.
+	growing = 2
 )
 
 // leastGain is the part of its plain bytes that a sample must not exceed. Encoding what gains less costs more time than it saves room.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"velocpy/gocore/base/status"
+	"velocpy/gocore/cache"
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/config"
 	"velocpy/gocore/device"
@@ -16,7 +17,7 @@ import (
 
 // decodeToDevice brings what the host has encoded to a slot of a device. The device decodes, or, if it cannot, the host does so beside the cache.
 func (p *Path) decodeToDevice(s *deviceSlot) error {
-	if from, e := p.source.Bytes(), p.version.Encoding; from != nil && p.o.Staging != nil && e != nil && !e.Sections {
+	if from, e := p.source.Bytes(), p.version.Encoding; from != nil && p.o.Staging != nil && e != nil && !e.Sections && p.anchor.fits(e) {
 		err := s.decodeOnDevice(e, from)
 		if !errors.Is(err, device.ErrCodec) && !errors.Is(err, device.ErrContainer) { // the host tells what is wrong with a container
 			return err
@@ -38,6 +39,9 @@ func (p *Path) decodeToDevice(s *deviceSlot) error {
 func (s *deviceSlot) decodeOnDevice(encoding *model.Encoding, from []byte) error {
 	p := s.p
 	d := &deviceDecoder{s: s, from: from, kinds: p.kinds()}
+	if p.anchor != nil && !p.anchor.Device {
+		d.anchor = p.anchor.containers(p.version.Layout.Spans, encoding.Containers(p.version.Layout.Spans))
+	}
 	last, err := d.run(encoding)
 	if err != nil {
 		if last == nil || s.a.Wait(last) == nil {
@@ -59,7 +63,9 @@ func (s *deviceSlot) decodeOnDevice(encoding *model.Encoding, from []byte) error
 type deviceDecoder struct {
 	s      *deviceSlot
 	from   []byte
-	kinds  []codec.Kind // by region
+	kinds  []codec.Kind      // by region
+	anchor []model.Container // those of the anchor, whose plain bytes come to the slot first; nil: there is none, or they are on the device
+	turn   int               // groups that were queued
 	queued []decodedGroup
 }
 
@@ -68,57 +74,115 @@ type decodedGroup struct {
 	regions []int
 }
 
-// run queues all containers, group by group, in the places in turns. The event that it returns is behind all that is queued.
-func (d *deviceDecoder) run(encoding *model.Encoding) (last device.Event, err error) {
-	var group []model.Container
-	plain, room, turn, in := int64(0), int64(0), 0, d.s.p.o.Staging
-	flush := func() bool {
-		if len(group) == 0 {
-			return true
-		}
-		var x device.Event
-		if x, err = d.decode(group, placeIn(in, d.s.a, turn)); x != nil {
-			if last != nil {
-				last.Drop()
-			}
-			last = x
-		}
-		group, plain, room, turn = nil, 0, 0, turn+1
-		return err == nil
-	}
-	encoding.Each(d.s.p.version.Layout.Spans, func(c model.Container) bool {
-		if c.Plain.Bytes > in.Group || c.At.Bytes > in.Room() {
-			err = fmt.Errorf("a container is too large for the staging memory: %w", device.ErrCodec)
-			return false
-		}
-		if plain+c.Plain.Bytes > in.Group || room+c.At.Bytes > in.Room() || len(group) == in.MostContainers() {
-			if !flush() {
-				return false
-			}
-		}
-		group, plain, room = append(group, c), plain+c.Plain.Bytes, room+c.At.Bytes
-		return true
-	})
-	if err == nil {
-		flush()
-	}
-	return last, err
+// decodedContainers are containers with the plain bytes of the same part of a slot: those of the checkpoint, and those of its anchor, if it has one.
+type decodedContainers struct {
+	own, anchor       []model.Container
+	plain, room, more int64 // bytes: plain ones, and of both
 }
 
-// decode queues the copies and the decoding of a group.
-func (d *deviceDecoder) decode(group []model.Container, place stagedGroup) (device.Event, error) {
-	s := d.s
+func (g *decodedContainers) add(own model.Container, anchor []model.Container) {
+	g.own, g.plain, g.room = append(g.own, own), g.plain+own.Plain.Bytes, g.room+own.At.Bytes
+	for _, c := range anchor {
+		g.anchor, g.more = append(g.anchor, c), g.more+c.At.Bytes
+	}
+}
+
+// fits tells whether the group fits the staging memory.
+func (g *decodedContainers) fits(in *cache.Staging) bool {
+	return g.plain <= in.Group && max(g.room, g.more) <= in.Room() && len(g.own) <= in.MostContainers()
+}
+
+// run queues all containers, group by group, in the places in turns. The event that it returns is behind all that is queued.
+func (d *deviceDecoder) run(encoding *model.Encoding) (last device.Event, err error) {
+	var group decodedContainers
+	for i, c := range encoding.Containers(d.s.p.version.Layout.Spans) {
+		var alone decodedContainers
+		var anchor []model.Container
+		if d.anchor != nil {
+			anchor = d.anchor[i : i+1]
+		}
+		if alone.add(c, anchor); !alone.fits(d.s.p.o.Staging) {
+			return last, fmt.Errorf("a container is too large for the staging memory: %w", device.ErrCodec)
+		}
+		next := group
+		if next.add(c, anchor); !next.fits(d.s.p.o.Staging) {
+			if last, err = d.decode(&group, last); err != nil {
+				return last, err
+			}
+			next = alone
+		}
+		group = next
+	}
+	return d.decode(&group, last)
+}
+
+// decode queues the decoding of a group, and of the anchor before it. It drops the event of what was queued before, and returns that of this.
+func (d *deviceDecoder) decode(g *decodedContainers, last device.Event) (device.Event, error) {
+	if len(g.own) == 0 {
+		return last, nil
+	}
+	if g.anchor != nil {
+		var err error
+		if last, err = d.queueAnchor(g.anchor, last); err != nil {
+			return last, err
+		}
+	}
+	return d.queue(g.own, d.from, true, last)
+}
+
+// reference is where the plain bytes of the anchor are for a container of the checkpoint: on the device, or in the place of the container's own; 0: there is no anchor.
+func (d *deviceDecoder) reference(c *device.Container, at int64) device.Address {
+	switch anchor := d.s.p.anchor; {
+	case anchor == nil:
+		return 0
+	case anchor.Device:
+		return d.s.a.Address(anchor.At + at)
+	}
+	return c.Plain
+}
+
+// queueAnchor brings the plain bytes of the anchor to the place of those of a group.
+func (d *deviceDecoder) queueAnchor(group []model.Container, last device.Event) (device.Event, error) {
+	s, anchor := d.s, d.s.p.anchor
+	if anchor.Encoding != nil {
+		return d.queue(group, anchor.Bytes, false, last)
+	}
+	begin, end := group[0].Plain.Offset, group[len(group)-1].Plain.End()
+	x, err := s.a.QueueWrite(s.lane, devicememory.Loads, s.at+begin, end-begin, func() error {
+		return s.lane.Copy(s.a.Address(s.at+begin), device.AddressOf(anchor.Bytes[begin:]), end-begin)
+	})
+	return behind(x, last), err
+}
+
+// behind drops the event before another; without that it stays the last.
+func behind(x, last device.Event) device.Event {
+	if x == nil {
+		return last
+	}
+	if last != nil {
+		last.Drop()
+	}
+	return x
+}
+
+// queue queues the copies and the decoding of containers: those of the checkpoint, or those of its anchor.
+func (d *deviceDecoder) queue(group []model.Container, from []byte, own bool, last device.Event) (device.Event, error) {
+	s, place := d.s, placeIn(d.s.p.o.Staging, d.s.a, d.turn)
+	d.turn++
 	all, at := make([]device.Container, len(group)), place.containers
 	q := decodedGroup{}
 	for i, c := range group {
 		all[i] = device.Container{Plain: s.a.Address(s.at + c.Plain.Offset), Bytes: c.Plain.Bytes, Kind: d.kinds[c.Region], At: at, Length: c.At.Bytes}
+		if own {
+			all[i].Reference = d.reference(&all[i], c.Plain.Offset)
+		}
 		at += device.Address(c.At.Bytes)
 		q.regions = append(q.regions, c.Region)
 	}
-	first, last := group[0].Plain.Offset, group[len(group)-1].Plain.End()
-	x, err := s.a.QueueWrite(s.lane, devicememory.Loads, s.at+first, last-first, func() (err error) {
-		from, end := group[0].At.Offset, group[len(group)-1].At.End()
-		if err := s.lane.Copy(place.containers, device.AddressOf(d.from[from:]), end-from); err != nil {
+	begin, end := group[0].Plain.Offset, group[len(group)-1].Plain.End()
+	x, err := s.a.QueueWrite(s.lane, devicememory.Loads, s.at+begin, end-begin, func() (err error) {
+		first, behind := group[0].At.Offset, group[len(group)-1].At.End()
+		if err := s.lane.Copy(place.containers, device.AddressOf(from[first:]), behind-first); err != nil {
 			return err
 		}
 		q.faults, err = s.lane.Decode(all, place.scratch)
@@ -127,7 +191,7 @@ func (d *deviceDecoder) decode(group []model.Container, place stagedGroup) (devi
 	if q.faults != nil && x != nil { // without an event nothing tells when the kernels have written them: their memory stays taken
 		d.queued = append(d.queued, q)
 	}
-	return x, err
+	return behind(x, last), err
 }
 
 // faults returns the first region of which a container is damaged, or -1. All that was queued has ended.

@@ -51,6 +51,22 @@ type coded struct {
 	n    int64
 }
 
+// readsOf are the ranges of the tier that the encoding of a group reads: of each slot, and of its anchor.
+func readsOf(group []coded) (all []model.Span) {
+	for first, i := 0, 0; i < len(group); i++ {
+		if i+1 < len(group) && group[i+1].slot == group[i].slot {
+			continue
+		}
+		s, from, end := group[i].slot, group[first].from, group[i].from+group[i].Bytes
+		all = append(all, model.Span{Offset: s.s.at + from, Bytes: end - from})
+		if anchor := s.p.anchor; anchor != nil {
+			all = append(all, model.Span{Offset: anchor.At + from, Bytes: end - from})
+		}
+		first = i + 1
+	}
+	return all
+}
+
 // deviceEncoder encodes the slots of one or several checkpoints of a device.
 type deviceEncoder struct {
 	a      *devicememory.Memory
@@ -234,23 +250,19 @@ func (e *deviceEncoder) encode(group []coded, place stagedGroup) (*queuedGroup, 
 	if len(group) == 0 {
 		return nil, nil
 	}
-	all, reads := make([]device.Container, len(group)), []model.Span(nil)
-	at := place.containers
+	all, at := make([]device.Container, len(group)), place.containers
 	for i := range group {
 		c := &group[i]
-		from := c.slot.s.at + c.from
-		c.Plain, c.At = e.a.Address(from), at
+		c.Plain, c.At = e.a.Address(c.slot.s.at+c.from), at
+		if anchor := c.slot.p.anchor; anchor != nil {
+			c.Reference = e.a.Address(anchor.At + c.from)
+		}
 		at += device.Address(model.ContainerBound(c.Bytes))
 		all[i] = c.Container
-		if i > 0 && group[i-1].slot == c.slot {
-			reads[len(reads)-1].Bytes = from + c.Bytes - reads[len(reads)-1].Offset
-		} else {
-			reads = append(reads, model.Span{Offset: from, Bytes: c.Bytes})
-		}
 	}
 	q := &queuedGroup{containers: group}
 	var err error
-	q.event, err = e.a.QueueReads(e.lane, devicememory.Flushes, reads, func() (err error) {
+	q.event, err = e.a.QueueReads(e.lane, devicememory.Flushes, readsOf(group), func() (err error) {
 		q.lengths, err = e.lane.Encode(all, place.scratch)
 		return err
 	})

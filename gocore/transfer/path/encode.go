@@ -19,6 +19,8 @@ type Planner interface {
 	Next(slot []byte) encoding.Plan
 	// Sampled takes what a sample says for which a plan asks, and returns what becomes of the plan.
 	Sampled(plan encoding.Plan, c []regions.Choice, plain, encoded int64) encoding.Plan
+	// Anchor returns a checkpoint of the device with which the checkpoint is encoded, until its Used is called; nil if there is none after all.
+	Anchor() *Anchor
 	// Lineage returns the lineage to which the checkpoint is added, which no other transfer uses before Leave; nil if it is not de-duplicated.
 	Lineage() Lineage
 }
@@ -32,8 +34,10 @@ type Staged struct {
 	Choices  []regions.Choice // with which the bytes were encoded
 	Tried    bool             // no sample was taken: the checkpoint itself stands for one
 	Follows  bool             // it moved together with one of which the planner learns what both cost
-	GaveUp   bool             // the encoded bytes were too many, so the plain ones have moved
+	GaveUp   bool             // the encoded bytes were too many, so the plain ones have moved, …
+	Unlike   bool             // … of a checkpoint that has too little in common with an anchor
 	Encoding *model.Encoding  // of the bytes that were written; nil: they are plain, or a difference
+	Related  bool             // they were encoded with an anchor
 	Together int              // checkpoints that a device encoded together, this one included; 0: the host encoded it
 	Call     Call             // of the device's encoder, for the first group of what was encoded together; with one of these
 
@@ -117,6 +121,8 @@ func (p *Path) staged(err error, took time.Duration) error {
 	switch {
 	case s.Difference != nil, p.decodes() && p.version.Difference != nil:
 		s.Way = encoding.Difference
+	case p.anchor != nil && (s.Encoding != nil || p.decodes()):
+		s.Way = encoding.Difference
 	case s.Encoding != nil, p.decodes():
 		s.Way = encoding.Encoded
 	}
@@ -132,18 +138,41 @@ func (p *Path) planned() encoding.Plan {
 	plan := p.o.Planner.Next(from) // a lineage compares a checkpoint as a whole with those before
 	if plan.Sample {
 		if from == nil { // they are read once, or lie on a device, so a sample would be in the way
-			p.result.Staged.Tried = true
-			return encoding.Plan{Way: encoding.Encoded, Choices: p.anyModes(), Compression: plan.Compression}
+			p.result.Staged.Tried = plan.Way == encoding.Encoded
+			plan.Sample, plan.Choices = false, p.anyModes()
+		} else {
+			choices, plain, encoded := p.sample(from)
+			plan = p.o.Planner.Sampled(plan, choices, plain, encoded)
 		}
-		choices, plain, encoded := p.sample(from)
-		plan = p.o.Planner.Sampled(plan, choices, plain, encoded)
 	}
 	if plan.Way == encoding.Difference {
+		return p.related(plan)
+	}
+	return plan
+}
+
+// related goes on with the plan of a difference: in a lineage, or, of a device, with another checkpoint of the device.
+func (p *Path) related(plan encoding.Plan) encoding.Plan {
+	if !isDevice(p.source) {
 		if p.lineage = p.o.Planner.Lineage(); p.lineage == nil {
 			plan.Way = encoding.Plain
 		}
+		return plan
+	}
+	if plan.Choices == nil {
+		plan.Choices = p.anyModes()
+	}
+	if p.anchor = p.o.Planner.Anchor(); p.anchor != nil {
+		plan.Choices = regions.WithReference(plan.Choices)
+	} else {
+		plan.Way = encoding.Encoded
 	}
 	return plan
+}
+
+// encodes tells whether the plan asks for an encoder, and not for a lineage.
+func (p *Path) encodes() bool {
+	return p.plan.Way == encoding.Encoded || p.plan.Way == encoding.Difference && p.lineage == nil
 }
 
 // canEncode tells whether there is an encoder for source and sink. What comes straight from a caller to memory is not encoded.
@@ -211,7 +240,11 @@ func (p *Path) sample(slot []byte) (choices []regions.Choice, plain, encoded int
 
 // options are those of encoders and decoders.
 func (p *Path) options() regions.Options {
-	return regions.Options{Goroutines: min(mostGoroutines, runtime.GOMAXPROCS(0)), Room: p.o.Room, Compression: p.plan.Compression}
+	o := regions.Options{Goroutines: min(mostGoroutines, runtime.GOMAXPROCS(0)), Room: p.o.Room, Compression: p.plan.Compression}
+	if p.decodes() && p.anchor != nil {
+		o.Reference = p.anchor.reference(p.version.Layout.Spans, p.version.Encoding)
+	}
+	return o
 }
 
 // most is how many bytes the encoded checkpoint may have: no more than its plain bytes, nor than it has room for.
@@ -258,6 +291,8 @@ func (w *timedWriter) waited(began time.Time) int64 {
 
 // reopen prepares the path to move the plain bytes after all.
 func (p *Path) reopen() (err error) {
+	p.result.Staged.Unlike = p.anchor != nil
+	p.endAnchor(false)
 	p.plan, p.lineage, p.began = encoding.Plan{}, nil, time.Now() // what was in vain is no cost of the plain bytes
 	p.source.close()
 	if p.source, err = p.sourceOf(p.x.From); err != nil {

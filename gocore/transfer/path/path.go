@@ -64,6 +64,8 @@ type Options struct {
 	Read func()
 	// Planner decides whether a transfer with an encoding stage encodes; nil: it does not.
 	Planner Planner
+	// Anchor is the checkpoint with which one was encoded that a transfer decodes; nil: none.
+	Anchor *Anchor
 	// Copies are what memory has of the lineage of a transfer with a decoding stage; nil: nothing.
 	Copies Copies
 	// Room is memory for encoders and decoders, and Staging memory of the lane's device for those; nil: there is none.
@@ -85,6 +87,7 @@ type Path struct {
 	created tier.Sink     // the object that the sink writes; nil: none
 	plan    encoding.Plan // of a transfer with an encoding stage
 	lineage Lineage       // to which the checkpoint is added; nil: none
+	anchor  *Anchor       // with which the checkpoint was or is encoded; nil: none
 	less    bool          // the sink has less room than the plain bytes need
 	began   time.Time     // when what the planner is told of began
 	regions []int32       // those that are wanted
@@ -120,6 +123,8 @@ func Move(c *cache.Cache, x *engine.Transfer, want checkpoint.Selection, o Optio
 	p := &Path{c: c, x: x, version: x.Rec.Version, o: o}
 	if p.result.Err = p.open(&p.result, want); p.result.Err == nil {
 		p.close(p.runStaged())
+	} else {
+		p.endAnchor(false)
 	}
 	return &p.result
 }
@@ -138,11 +143,13 @@ func (p *Path) close(err error) {
 	if end, ok := p.sink.(reporter); ok {
 		end.report(r)
 	}
+	p.endAnchor(err == nil && r.Staged.Encoding != nil)
 }
 
 // open chooses source, sink and stages.
 func (p *Path) open(r *Result, want checkpoint.Selection) error {
 	l := p.version.Layout
+	p.anchor = p.o.Anchor
 	p.oneSpan[0].Bytes = l.End() // bytes behind the last region may never have been written
 	if p.movesEncoded() {
 		p.oneSpan[0].Bytes = p.version.Encoding.Bytes()
@@ -287,7 +294,7 @@ func (p *Path) move() error {
 	switch {
 	case p.lineage != nil:
 		return p.writeDifference()
-	case p.plan.Way == encoding.Encoded:
+	case p.encodes():
 		if isDevice(p.source) {
 			return encodeOnDevice([]*Path{p})[0]
 		}

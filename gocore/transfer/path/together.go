@@ -8,7 +8,6 @@ import (
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/device"
 	"velocpy/gocore/model"
-	"velocpy/gocore/policy/encoding"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/devicememory"
 	"velocpy/gocore/transfer/pending"
@@ -30,7 +29,7 @@ func MoveTogether(c *cache.Cache, all []*engine.Transfer, o func(x *engine.Trans
 			continue
 		}
 		switch leaves := p.leavesDevice(); {
-		case leaves && p.plan.Way == encoding.Encoded:
+		case leaves && p.encodes():
 			encoded = append(encoded, p)
 		case leaves:
 			copied = append(copied, p)

@@ -22,14 +22,14 @@ const mostAccumulated = 64
 // accumulate continues the flush of a small checkpoint from a device with others that can move together with it. The lock is held.
 func (s *Workers) accumulate(c *workerPool, first *engine.Transfer) (all []*engine.Transfer, together int) {
 	most := min(accumulatedBytes, s.Engine.Capacity(max(first.To, 0))/cache.HeldPart)
-	bytes, n := int64(0), 0
+	bytes, n, atMost := int64(0), 0, s.mayJoin(first)
 	joins := func(x, first *engine.Transfer) bool {
 		d := s.Decision(x.Rec)
 		return s.Set.Together && x.Rec.Size <= most/2 && canAccumulate(x, first) && d == s.Decision(first.Rec) && d != schedule.Alone
 	}
 	return s.joined(c, first, joins, func(x *engine.Transfer) bool {
 		bytes, n = bytes+x.Rec.Size, n+1
-		return bytes+x.Rec.Size > most || n == mostAccumulated
+		return bytes+x.Rec.Size > most || n >= atMost
 	})
 }
 

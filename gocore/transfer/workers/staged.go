@@ -55,16 +55,17 @@ func (p *planner) next(addressable bool) (plan encoding.Plan, before *beside, ch
 		return encoding.Plan{}, nil, 0
 	}
 	l := p.x.Rec.Version.Layout
+	device := p.s.DeviceTier(p.x.From) != nil
 	removable := addressable && r.Lineage != nil && p.x.Obj.Form(p.x.To) == engine.Difference && r.Lineage.Fits(p.x.Rec.Hist.Name, l.Spans)
 	like := alike{p.x.Rec.Hist, l.ID}
 	if first, ok := p.together[like]; ok {
 		return r.Planner.Follow(first, l.ID), nil, 0
 	}
-	plan = r.Planner.Next(encoding.Checkpoint{Layout: l.ID, Removable: removable, Queued: p.s.DeviceTier(p.x.From) != nil})
+	plan = r.Planner.Next(encoding.Checkpoint{Layout: l.ID, Removable: removable || device && r.Refers && p.s.AnchorFor(r, p.x.Rec, p.x.From) != nil, Queued: device})
 	if p.together != nil {
 		p.together[like] = plan
 	}
-	if plan.Look {
+	if plan.Look = plan.Look && addressable; plan.Look {
 		before, chunk = p.s.beside(r.Planned), r.Lineage.Options.Chunk
 	}
 	r.Planned = p.x.Rec.ID
@@ -111,6 +112,7 @@ func (s *Workers) takeStaged(x *engine.Transfer, did *path.Staged, share int64) 
 		}
 		if r != nil {
 			countEncoded(r, x, did, cost)
+			s.keepAnchor(r, x, did)
 			s.countScheduled(x, did)
 		}
 		return
@@ -134,6 +136,10 @@ func countEncoded(r *cache.Reduction, x *engine.Transfer, did *path.Staged, cost
 	switch d := did.Difference; {
 	case d != nil:
 		countDifference(r, did, cost)
+	case did.Related:
+		if f.Differences++; !did.Follows {
+			r.Planner.Related(layout, did.Plain, did.Bytes(), cost)
+		}
 	case did.Encoding != nil:
 		countFlush(r, did, cost)
 		if did.Tried {
@@ -145,7 +151,10 @@ func countEncoded(r *cache.Reduction, x *engine.Transfer, did *path.Staged, cost
 		if did.Tried { // it has become larger
 			sampled(r, x, did.Choices, did.Plain, did.Plain)
 		}
-		if did.GaveUp {
+		switch {
+		case did.Unlike:
+			r.Planner.Related(layout, did.Plain, did.Plain, cost)
+		case did.GaveUp:
 			r.Planner.GaveUp(layout)
 		}
 		f.Plain++

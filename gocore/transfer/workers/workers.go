@@ -48,6 +48,10 @@ func Start(c *cache.Cache, none func()) *Workers {
 
 // Wake wakes the workers that may have something to do. The lock is held.
 func (s *Workers) Wake() {
+	if s.LetGoAnchors(false) {
+		s.Notify() // calls this again
+		return
+	}
 	for _, c := range s.pools {
 		if c.resting > 0 && c.pending(s) {
 			c.wake.Signal()
@@ -63,6 +67,7 @@ func (s *Workers) Stop() {
 	}
 	s.verifier.wake.Broadcast()
 	s.stopTimers()
+	s.LetGoAnchors(true)
 }
 
 // Running returns how many workers have not ended. The lock is held.

@@ -1,0 +1,95 @@
+package workers
+
+import (
+	"velocpy/gocore/cache"
+	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/transfer/path"
+)
+
+// Anchor implements path.Planner. Until Used is called the engine keeps the anchor's copies on the device and on the host.
+func (p *planner) Anchor() *path.Anchor {
+	p.s.Lock()
+	defer p.s.Unlock()
+	r := p.s.reduction(p.x)
+	if r == nil {
+		return nil
+	}
+	a := p.s.AnchorFor(r, p.x.Rec, p.x.From)
+	if a == nil || !p.s.Engine.Need(p.s.Now(), p.x.Obj, a.Kept.Obj, p.x.To) {
+		return nil
+	}
+	a.Users++
+	a.Count++
+	return &path.Anchor{Device: true, At: p.s.Engine.Offset(a.Kept.Obj, a.Kept.Tier), Used: func(used bool) { p.s.usedAnchor(p.x, a, used) }}
+}
+
+// usedAnchor ends the use of an anchor by a transfer.
+func (s *Workers) usedAnchor(x *engine.Transfer, a *cache.Anchor, used bool) {
+	s.Lock()
+	defer s.Leave()
+	if a.Users--; !used {
+		s.Engine.NeedNoMore(s.Now(), x.Obj, x.To)
+	}
+}
+
+// keepAnchor keeps a checkpoint that has left its device without an anchor, so that later ones are encoded with it.
+func (s *Workers) keepAnchor(r *cache.Reduction, x *engine.Transfer, did *path.Staged) {
+	if !did.Related && s.relates(r, x) {
+		s.KeepAnchor(r, x.Rec, x.From)
+	}
+}
+
+// relates tells whether a checkpoint that leaves its device may be encoded with another, or others with it.
+func (s *Workers) relates(r *cache.Reduction, x *engine.Transfer) bool {
+	return r != nil && r.Refers && r.Course == nil && x.Stage == engine.Encoding && s.DeviceTier(x.From) != nil && s.Relates() && r.Planner.Relates(x.Rec.Version.Layout.ID)
+}
+
+// mayJoin is how many checkpoints of a device can leave it together with x: as many as its anchor is left for, and none if it is to become one itself.
+func (s *Workers) mayJoin(x *engine.Transfer) int {
+	r := s.reduction(x)
+	if !s.relates(r, x) {
+		return mostAccumulated
+	}
+	if a := s.AnchorFor(r, x.Rec, x.From); a != nil {
+		return min(mostAccumulated, a.Left())
+	}
+	return 1
+}
+
+// anchorOf is the anchor with which a checkpoint was encoded that a transfer decodes; nil: none. The engine keeps its copy as long as the one that is read.
+func (w *worker) anchorOf(x *engine.Transfer) *path.Anchor {
+	if x.Stage != engine.Decoding {
+		return nil
+	}
+	s := w.s
+	s.Lock()
+	defer s.Unlock()
+	o := x.Obj.Source(x.From)
+	if o == nil || s.Host == nil || x.From != s.HostTier() {
+		return nil
+	}
+	of := o.Made().Version
+	bytes := of.Layout.End()
+	if of.Encoding != nil {
+		bytes = of.Encoding.Bytes()
+	}
+	anchor := &path.Anchor{Encoding: of.Encoding, Bytes: s.Host.Bytes(s.Engine.Offset(o, x.From), bytes), Used: func(bool) {}}
+	if x.To >= 0 && s.DeviceTier(x.To) != nil {
+		s.readAnchor(anchor, o.Made(), x.To)
+	}
+	return anchor
+}
+
+// readAnchor lets a load use the plain bytes of an anchor that its device has.
+func (s *Workers) readAnchor(a *path.Anchor, of *engine.Record, t int) {
+	reading, ok := s.Engine.Keep(s.Now(), of, t)
+	if !ok {
+		return
+	}
+	a.Device, a.At = true, s.Engine.Offset(reading.Obj, t)
+	a.Used = func(bool) {
+		s.Lock()
+		defer s.Leave()
+		s.Engine.EndReading(s.Now(), reading)
+	}
+}
