@@ -13,11 +13,18 @@ type Anchor struct {
 	Users int            // transfers that encode with it
 	Count int            // checkpoints that were encoded with it, or are being
 	of    *Reduction
-	over  bool // no more are
+	own   int64 // bytes of its copy on the host
+	sizes int64 // the same of all that have been encoded with it, its own included
+	ended int   // how many these are
+	over  bool  // no more are encoded with it
 }
 
-// mostRelated is how many checkpoints are encoded with one anchor: they have less and less in common with it.
-const mostRelated = 16
+const (
+	// mostRelated bounds how many checkpoints a damaged anchor damages.
+	mostRelated = 64
+	// firstAlone is how many checkpoints are encoded alone when one had hardly anything in common with its anchor. It doubles each time, up to mostAlone.
+	firstAlone, mostAlone = 8, 1024
+)
 
 // anchorShare is the part (as a divisor) of a device's tier that an anchor may take.
 const anchorShare = 4
@@ -30,13 +37,33 @@ func (c *Cache) Relates() bool {
 // Left is with how many checkpoints more the anchor can be encoded.
 func (a *Anchor) Left() int { return mostRelated - a.Count }
 
-// KeepAnchor keeps a checkpoint of a device for later ones of its history, if there is no other anchor for them. Its flush is about to end.
-func (c *Cache) KeepAnchor(r *Reduction, rec *engine.Record, t int) {
-	if r.Anchor != nil && !r.Anchor.over && r.Anchor.Left() > 0 || rec.Size > c.Engine.Capacity(t)/anchorShare {
+// Took tells what became of a checkpoint that was encoded with the anchor. The farther the values have moved since the anchor, the more bytes that is: the next one is
+// better encoded alone, to be the next anchor, when this one has more bytes than all have on average.
+func (a *Anchor) Took(bytes int64) {
+	a.sizes, a.ended = a.sizes+bytes, a.ended+1
+	a.over = a.over || bytes*int64(a.ended) > a.sizes
+	if r := a.of; bytes >= a.own/10*9 {
+		a.over, r.rest = true, min(max(firstAlone, 2*r.rest), mostAlone)
+		r.alone = r.rest
+	} else {
+		r.rest = 0
+	}
+}
+
+// Rests tells whether the next checkpoint becomes no anchor.
+func (r *Reduction) Rests() bool { return r.Anchor == nil && r.alone > 0 }
+
+// KeepAnchor keeps a checkpoint of a device, which became so many bytes, for later ones of its history, if there is no other anchor for them. Its flush is about to end.
+func (c *Cache) KeepAnchor(r *Reduction, rec *engine.Record, t int, bytes int64) {
+	switch {
+	case r.Anchor != nil && !r.Anchor.over && r.Anchor.Left() > 0, rec.Size > c.Engine.Capacity(t)/anchorShare:
+		return
+	case r.alone > 0:
+		r.alone--
 		return
 	}
 	if kept, ok := c.Engine.Keep(c.Now(), rec, t); ok {
-		r.Anchor = &Anchor{Kept: kept, of: r}
+		r.Anchor = &Anchor{Kept: kept, of: r, own: bytes, sizes: bytes, ended: 1}
 		c.anchors = append(c.anchors, r.Anchor)
 	}
 }

@@ -16,6 +16,8 @@ type Reduction struct {
 	Planned uint64           // the engine's number of the checkpoint that was planned last
 	Refers  bool             // checkpoints are encoded with others: on the host in a lineage, or on a device with an anchor
 	Anchor  *Anchor          // with which a device encodes checkpoints; nil: none is kept
+	alone   int              // checkpoints that are encoded alone before another anchor is kept
+	rest    int              // how many these were the last time
 	Figures figures.Reduction
 }
 

@@ -133,6 +133,9 @@ func TestADamagedAnchor(t *testing.T) {
 		on.put(k, step(size, k))
 	}
 	b.check(c.wait(0, status.TierHost))
+	c.s.Lock()
+	c.s.LetGoAnchors(true) // with its bytes on the device nothing would be decoded
+	c.s.Leave()
 	c.pushOffBy(b, size)
 	anchor := (*engine.Record)(nil)
 	for k := int64(1); anchor == nil && k < 20; k++ {

@@ -64,6 +64,14 @@ func (s *Staged) Bytes() int64 {
 	return 0
 }
 
+// Written is how many bytes were written: those, or the plain ones.
+func (s *Staged) Written() int64 {
+	if n := s.Bytes(); n > 0 {
+		return n
+	}
+	return s.Plain
+}
+
 // partBytes is the length of a container's plain bytes. A restore of a part of a region reads whole containers, and in smaller ones runs of the disk would be
 // shorter than what it reads at once.
 const partBytes = 1 << 20

@@ -32,10 +32,14 @@ func (s *Workers) usedAnchor(x *engine.Transfer, a *cache.Anchor, used bool) {
 	}
 }
 
-// keepAnchor keeps a checkpoint that has left its device without an anchor, so that later ones are encoded with it.
+// keepAnchor keeps a checkpoint that has left its device without an anchor, so that later ones are encoded with it, or counts one that was.
 func (s *Workers) keepAnchor(r *cache.Reduction, x *engine.Transfer, did *path.Staged) {
-	if !did.Related && s.relates(r, x) {
-		s.KeepAnchor(r, x.Rec, x.From)
+	switch {
+	case !s.relates(r, x):
+	case !did.Related:
+		s.KeepAnchor(r, x.Rec, x.From, did.Written())
+	case r.Anchor != nil && r.Anchor.Kept.Obj == x.Obj.Source(x.To):
+		r.Anchor.Took(did.Bytes())
 	}
 }
 
@@ -47,7 +51,7 @@ func (s *Workers) relates(r *cache.Reduction, x *engine.Transfer) bool {
 // mayJoin is how many checkpoints of a device can leave it together with x: as many as its anchor is left for, and none if it is to become one itself.
 func (s *Workers) mayJoin(x *engine.Transfer) int {
 	r := s.reduction(x)
-	if !s.relates(r, x) {
+	if !s.relates(r, x) || r.Rests() {
 		return mostAccumulated
 	}
 	if a := s.AnchorFor(r, x.Rec, x.From); a != nil {

@@ -142,12 +142,9 @@ func sizes(all []*engine.Transfer) (n int64) {
 // moved is how many bytes of several checkpoints have crossed their link.
 func moved(all []*engine.Transfer, results []*path.Result) (n int64) {
 	for i, x := range all {
-		switch m := &results[i].Staged; {
-		case x.Stage == engine.Encoding && m.Bytes() > 0:
-			n += m.Bytes()
-		case x.Stage == engine.Encoding:
-			n += x.Rec.Size
-		default:
+		if x.Stage == engine.Encoding {
+			n += results[i].Staged.Written()
+		} else {
 			n += x.Sends()
 		}
 	}
