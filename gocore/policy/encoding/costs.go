@@ -110,7 +110,7 @@ func (c *costs) dueOr(best Way, may can, more int) Way {
 }
 
 // skip ends the trial of a way that has just begun.
-func (c *costs) skip(w Way) { c.tried[w] = trial }
+func (c *costs) skip(w Way) { c.tried[w] = 2 * trial }
 
 // tries tells whether the way has a trial that goes on. The first one of plain bytes has one checkpoint more, which does not count.
 func (c *costs) tries(w Way) bool {

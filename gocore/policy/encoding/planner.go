@@ -172,10 +172,23 @@ func (p *Planner) Relates(layout uint64) bool {
 // Related tells what a checkpoint of a layout came to that a device has encoded with another: so many bytes, for ns.
 func (p *Planner) Related(layout uint64, plain, encoded, ns int64) {
 	p.Removed(plain, encoded, ns)
-	if k := p.layouts[layout]; k != nil && plain > 0 {
-		k.related = lately(k.related, float64(encoded)/float64(plain))
+	if plain <= 0 {
+		return
+	}
+	part, alone := float64(encoded)/float64(plain), 1.0
+	if k := p.layouts[layout]; k != nil {
+		k.related = lately(k.related, part)
+		if k.pays && k.part > 0 {
+			alone = k.part
+		}
+	}
+	if part > mostNew || part >= leastRelated*alone {
+		p.costs.skip(Difference)
 	}
 }
+
+// leastRelated is the part of what checkpoints take that are encoded alone from which on others are not tried that take as much: their loads also read another one.
+const leastRelated = 0.9
 
 // lately is a moving average that follows what is larger at once.
 func lately(average, x float64) float64 {

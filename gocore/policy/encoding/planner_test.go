@@ -261,3 +261,55 @@ func TestPredictedRoom(t *testing.T) {
 		t.Errorf("%d bytes where the plain way is the better one", n)
 	}
 }
+
+// One checkpoint that has little in common with another ends the trial on a device. Those that have much are encoded with others, and get room for what that comes to.
+func TestRelatedCheckpoints(t *testing.T) {
+	for part, want := range map[int64]bool{10: true, 300: true, 460: false, 700: false, 1000: false} {
+		p, related := New(Auto, codec.NoCompression), 0
+		for range 100 {
+			x := p.Next(Checkpoint{Layout: 1, Removable: true, Queued: true})
+			if x.Sample {
+				p.Sampled(1, choices, 1000, 500)
+				x = p.Resume(x, 1)
+			}
+			switch x.Way {
+			case Difference:
+				related++
+				p.Related(1, 1<<20, part<<20/1000, 1<<10*part)
+			case Encoded:
+				p.Flushed(Encoded, 1<<20, 1<<19)
+				p.Became(1, 1000, 500)
+			default:
+				p.Flushed(Plain, 1<<20, 1<<20)
+			}
+		}
+		if many := related > 50; many != want || !want && (related == 0 || related > 6) {
+			t.Errorf("%d of 1000 bytes differ: %d checkpoints are encoded with others", part, related)
+		}
+		likely := p.Likely(Checkpoint{Layout: 1, Removable: true, Queued: true})
+		if room := p.Expect(Checkpoint{Layout: 1, Removable: true, Queued: true}, 1<<30); want && (likely != Difference || room > 1<<30*part*3/1000 || room < 1<<30*part/1000) {
+			t.Errorf("%d of 1000 bytes differ: way %d, room for %d", part, likely, room)
+		}
+		if !p.Relates(1) && want {
+			t.Error("no anchor is kept")
+		}
+	}
+	c := New(Codec, codec.NoCompression)
+	if l := New(Lineage, codec.NoCompression); c.Relates(1) || !l.Relates(1) {
+		t.Error("the method does not count")
+	}
+}
+
+// What moves together with another checkpoint goes its way, and ages the layout.
+func TestFollowers(t *testing.T) {
+	p := New(Codec, codec.NoCompression)
+	first, _ := planned(p, 7, false, 500)
+	for range sampleEvery {
+		if x := p.Follow(first, 7); x.Way != Encoded || !x.Follows {
+			t.Fatal(x)
+		}
+	}
+	if !p.Next(Checkpoint{Layout: 7}).Sample {
+		t.Error("followers do not count")
+	}
+}

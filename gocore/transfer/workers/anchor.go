@@ -35,6 +35,8 @@ func (s *Workers) usedAnchor(x *engine.Transfer, a *cache.Anchor, used bool) {
 // keepAnchor keeps a checkpoint that has left its device without an anchor, so that later ones are encoded with it, or counts one that was.
 func (s *Workers) keepAnchor(r *cache.Reduction, x *engine.Transfer, did *path.Staged) {
 	switch {
+	case did.Unlike && r != nil && r.Anchor != nil:
+		r.Anchor.Took(did.Plain)
 	case !s.relates(r, x):
 	case !did.Related:
 		s.KeepAnchor(r, x.Rec, x.From, did.Written())
