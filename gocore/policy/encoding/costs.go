@@ -93,7 +93,18 @@ func (c *costs) underTrial(may can, queued bool) (w Way, ok bool) {
 	case plain:
 		return Plain, true
 	}
-	return Difference, may[Difference] && (c.tries(Difference) || queued && c.awaits(Difference))
+	return Difference, may[Difference] && c.triesDifference(queued)
+}
+
+// triesDifference is tries of differences. On a device the first one has an end before the next begins, since it may say that no others are to be tried.
+func (c *costs) triesDifference(queued bool) bool {
+	switch {
+	case !queued:
+		return c.tries(Difference)
+	case c.tried[Difference] == 1 && c.each[down][Difference].count == 0:
+		return false
+	}
+	return c.awaits(Difference)
 }
 
 // awaits tells whether a way that is being tried has not had enough checkpoints, some of which may have gone another way after all.

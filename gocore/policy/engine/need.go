@@ -1,15 +1,19 @@
 package engine
 
-import "velocpy/gocore/policy/fragment"
+import (
+	"slices"
+
+	"velocpy/gocore/policy/fragment"
+)
 
 // A copy may hold only what differs from another object's copy in the same tier, which it needs for its bytes then. The other copy keeps its place while it is needed,
 // even when nobody refers to its object any more.
 
 // needs is what the copies of an object need, and which others need them. Most objects have none.
 type needs struct {
-	tier   int     // of a copy that needs another
-	of     *Object // … the copy of this object; nil: no copy needs another
-	others [MaxTiers]int32
+	tier  int       // of a copy that needs another
+	of    *Object   // … the copy of this object; nil: no copy needs another
+	users []*Object // those that need a copy of the object
 }
 
 // Need records that o's copy in tier t, which has room there, needs that of another object, until it gives its room back or needs it no more. An object has one such
@@ -21,7 +25,8 @@ func (e *Engine) Need(now int64, o, of *Object, t int) bool {
 	}
 	n := o.extra().needing()
 	n.tier, n.of = t, of
-	of.extra().needing().others[t]++
+	m := of.extra().needing()
+	m.users = append(m.users, o)
 	e.updateCopy(now, of, t)
 	return true
 }
@@ -64,7 +69,7 @@ func (m *more) needing() *needs {
 
 // isNeeded tells whether copies of other objects need o's copy in tier t.
 func (o *Object) isNeeded(t int) bool {
-	return o.more != nil && o.more.needs != nil && o.more.needs.others[t] > 0
+	return slices.ContainsFunc(o.users(), func(u *Object) bool { return u.more.needs.tier == t })
 }
 
 // releaseNeeded ends the need of o's copy in tier t. The other copy gives its room back when followUnneeded runs: now the engine may be about to use a gap beside it.
@@ -74,15 +79,39 @@ func (e *Engine) releaseNeeded(o *Object, t int) {
 		return
 	}
 	o.more.needs.of = nil
-	if of.more.needs.others[t]--; of.more.needs.others[t] == 0 {
-		e.unneeded = append(e.unneeded, unneeded{of, t})
-	}
+	n := of.more.needs
+	n.users = slices.DeleteFunc(n.users, func(u *Object) bool { return u == o })
+	e.unneeded = append(e.unneeded, unneeded{of, t})
 }
 
-// unneeded is a copy that was needed.
+// users are the objects of which a copy needs one of o.
+func (o *Object) users() []*Object {
+	if o.more == nil || o.more.needs == nil {
+		return nil
+	}
+	return o.more.needs.users
+}
+
+// unneeded is a copy that one other needs no more.
 type unneeded struct {
 	o *Object
 	t int
+}
+
+// sourceShare is the part (as a divisor) of a tier that may be taken by what a prefetched copy needs.
+const sourceShare = 4
+
+// aheadOfSource prefetches what o's copy below tier t needs, which is expected later than o. Loads of all that need it are faster then.
+func (e *Engine) aheadOfSource(now int64, h *History, o *Object, t int) bool {
+	below := e.Below(t)
+	if below < 0 || o.copies[t] != fragment.None {
+		return true
+	}
+	of := o.Source(below)
+	if of == nil || of.gone || of.next() == fragment.Unexpected || of.copies[t] != fragment.None || e.tiers[t].extent(of) > e.tiers[t].Capacity/sourceShare {
+		return true
+	}
+	return e.aheadOf(now, h, of, t)
 }
 
 // followUnneeded gives the copies that were needed back to eviction, and the room of those whose objects are gone.
@@ -92,5 +121,6 @@ func (e *Engine) followUnneeded(now int64) {
 		x := e.unneeded[last]
 		e.unneeded = e.unneeded[:last]
 		e.updateCopy(now, x.o, x.t)
+		e.withdrawPromisesOf(now, x.o)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/fragment"
+	"velocpy/gocore/policy/plan"
 )
 
 // need lets a copy need another one.
@@ -47,7 +48,7 @@ func (w *world) checkNeeds() {
 		o *Object
 		t int
 	}
-	count := map[copyOf]int32{}
+	count := map[copyOf]int{}
 	for _, r := range w.born {
 		for t := range w.e.tiers {
 			of := r.own.Source(t)
@@ -64,11 +65,21 @@ func (w *world) checkNeeds() {
 	}
 	for _, r := range w.born {
 		for t := range w.e.tiers {
-			if o := &r.own; o.more != nil && o.more.needs != nil && o.more.needs.others[t] != count[copyOf{o, t}] {
-				w.fatalf("tier %d: %v is needed by %d, counted %d", t, name(o), o.more.needs.others[t], count[copyOf{o, t}])
+			if o := &r.own; o.more != nil && o.more.needs != nil && users(o, t) != count[copyOf{o, t}] {
+				w.fatalf("tier %d: %v is needed by %d, counted %d", t, name(o), users(o, t), count[copyOf{o, t}])
 			}
 		}
 	}
+}
+
+// users is how many copies in tier t need that of o.
+func users(o *Object, t int) (n int) {
+	for _, u := range o.users() {
+		if u.Source(t) == o {
+			n++
+		}
+	}
+	return n
 }
 
 // A copy that another needs is kept, even when its checkpoint has been dropped, until the other one goes.
@@ -160,5 +171,59 @@ func TestWhatIsKeptIsInTheWay(t *testing.T) {
 			t.Errorf("%s: in the way %v", x.name, !x.want)
 		}
 		e.EndReading(0, kept)
+	}
+}
+
+// What the next checkpoints need is prefetched before them, and once, though it is expected later than they are. Its promise ends with theirs.
+func TestWhatIsNeededIsPrefetched(t *testing.T) {
+	e := New(Config{Flush: Eager, Prefetch: true, Tiers: []TierConfig{
+		{Name: "device", Capacity: 100, Device: true, WriteRate: 1e9, ReadRate: 1e9}, {Name: "host", Capacity: 1000, WriteRate: 1e9, ReadRate: 1e9},
+	}})
+	h := e.History("h")
+	var all []*Object
+	for k := range int64(9) {
+		c, err := e.BeginCapture(0, h, model.NumberKey(k), 20, 1, nil, CaptureOptions{})
+		if err != nil || c.Phase != Ready {
+			t.Fatal(k, err, c)
+		}
+		e.EndCapture(0, c, true)
+		run(t, e, 10)
+		all = append(all, c.Rec.Objects()[0])
+		if k > 0 && !e.Need(0, all[k], all[0], 1) {
+			t.Fatal("no need")
+		}
+	}
+	var hints []plan.Hint
+	for k := int64(8); k >= 0; k-- {
+		hints = append(hints, plan.Hint{Key: model.NumberKey(k), Op: plan.Last})
+	}
+	e.Hint(0, h, hints)
+	e.StartPrefetch(0, h)
+	var loaded []int
+	carry := func() {
+		for x := e.Next(0, anyUp); x != nil; x = e.Next(0, anyUp) {
+			loaded = append(loaded, slices.Index(all, x.Obj))
+			e.Done(0, x, nil)
+		}
+	}
+	for k := int64(8); k >= 0; k-- {
+		carry()
+		r, err := e.BeginRestore(0, h, model.NumberKey(k), RestoreOptions{Into: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if carry(); r.Phase != Ready || r.Direct {
+			t.Fatalf("checkpoint %d: phase %v", k, r.Phase)
+		}
+		e.HandOver(0, r)
+		e.EndRestore(0, r)
+	}
+	if want := []int{0, 3, 2, 1}; !slices.Equal(loaded, want) {
+		t.Errorf("loaded %v, not %v", loaded, want)
+	}
+	for tier := range 2 {
+		if n := e.Use(tier).Used; n != 0 {
+			t.Errorf("tier %d has %d bytes", tier, n)
+		}
 	}
 }

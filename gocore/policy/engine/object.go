@@ -466,12 +466,12 @@ func (e *Engine) lookAgainFor(o *Object, t int) {
 }
 
 // expectedSoon tells whether the promise of o's copy in tier t still stands. A restore order needs it again within the prefetched part, or a restore
-// waits for it.
+// waits for it, or for what needs it.
 func (e *Engine) expectedSoon(o *Object, t int) bool {
 	for _, r := range o.Refs() {
 		if e.Awaited(r) || r.seq != fragment.Unexpected && r.seq < r.Hist.promised[t] {
 			return true
 		}
 	}
-	return false
+	return slices.ContainsFunc(o.users(), func(u *Object) bool { return e.expectedSoon(u, t) })
 }

@@ -370,6 +370,9 @@ func (e *Engine) withdrawPromisesOf(now int64, o *Object) {
 			e.release(now, o, t)
 		}
 	}
+	if o.hasNeed() { // its source may have been promised for it alone
+		e.withdrawPromisesOf(now, o.more.needs.of)
+	}
 }
 
 // unload withdraws the loads of o that have not begun: no restore is expected, and loads that restores wait for find the link free.
