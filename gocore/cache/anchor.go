@@ -53,6 +53,13 @@ func (a *Anchor) Took(bytes int64) {
 // Rests tells whether the next checkpoint becomes no anchor.
 func (r *Reduction) Rests() bool { return r.Anchor == nil && r.alone > 0 }
 
+// EndAnchor ends the use of an anchor for checkpoints of a layout, which are encoded in another way now.
+func (r *Reduction) EndAnchor(layout uint64) {
+	if a := r.Anchor; a != nil && a.Kept.Obj.Made().Version.Layout.ID == layout {
+		a.over = true
+	}
+}
+
 // KeepAnchor keeps a checkpoint of a device, which became so many bytes, for later ones of its history, if there is no other anchor for them. Its flush is about to end.
 func (c *Cache) KeepAnchor(r *Reduction, rec *engine.Record, t int, bytes int64) {
 	switch {

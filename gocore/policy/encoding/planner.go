@@ -166,7 +166,7 @@ func (p *Planner) Removed(plain, first, ns int64) {
 
 // Relates tells whether checkpoints of a layout may become differences, so that it is worth keeping one for them.
 func (p *Planner) Relates(layout uint64) bool {
-	return p.method == Lineage || p.method == Auto && (p.costs.each[down][Difference].count < trial || p.Likely(Checkpoint{Layout: layout, Removable: true, Queued: true}) == Difference)
+	return p.method == Lineage || p.method == Auto && (p.costs.awaits(Difference) || p.Likely(Checkpoint{Layout: layout, Removable: true, Queued: true}) == Difference)
 }
 
 // Related tells what a checkpoint of a layout came to that a device has encoded with another: so many bytes, for ns.

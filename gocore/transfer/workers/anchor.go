@@ -38,6 +38,9 @@ func (s *Workers) keepAnchor(r *cache.Reduction, x *engine.Transfer, did *path.S
 	case did.Unlike && r != nil && r.Anchor != nil:
 		r.Anchor.Took(did.Plain)
 	case !s.relates(r, x):
+		if r != nil {
+			r.EndAnchor(x.Rec.Version.Layout.ID)
+		}
 	case !did.Related:
 		s.KeepAnchor(r, x.Rec, x.From, did.Written())
 	case r.Anchor != nil && r.Anchor.Kept.Obj == x.Obj.Source(x.To):
