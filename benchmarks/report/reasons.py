@@ -18,17 +18,16 @@ REASONS = {
         "from run to run: an earlier one of 25 rounds had 1.05 for flushing weights and 1.08 for reading them."
     ),
     r"encoded: .*blocked time by": (
-        "Late wavefields become smaller by a factor of 1.26 only, so encoding all of them saves a seventh of the time "
-        "in calls. Each round begins new histories, in which 'auto' tries both ways, and then often keeps to the plain "
-        "one."
+        "Late wavefields become smaller by a factor of 1.26 only, also when they are encoded with another, so encoding "
+        "all of them saves a seventh of the time in calls. Each round begins new histories, in which 'auto' tries all "
+        "ways first."
     ),
     r"encoded: (?!bytes that differ)": (
-        "Of 24 checkpoints with fp32 weights 'auto' encodes 4 or 5, though encoding all of them takes 0.93 of the "
-        "time. That was not analysed further. Why the application's loop takes longer beside flushes that encode was "
-        "not measured."
+        "The application's loop beside flushes that encode misses it. Why it takes longer was not measured. In an "
+        "earlier run of the same day the forward sweep of noise missed it, with 1.08."
     ),
     r"scheduled: application": (
-        "With checkpoints of 16 MiB, what is queued is at most 3 % behind the best, and plans 8 %. The model of a plan "
+        "With checkpoints of 16 MiB, what is queued is at most 8 % behind the best, and plans 14 %. The model of a plan "
         "has one encoder and one link; the store has two workers that share both. With 4 MiB the time of 4096 calls "
         "counts as much as the link, also without an encoder, and fixed schedules differ by up to a half. Medians of a "
         "cell's runs differ by some 5 % themselves."
