@@ -166,6 +166,62 @@ func decodedRight(t *rapid.T, s *sample, e *model.Encoding, encoded []byte, want
 	}
 }
 
+// Any part of what was encoded with another checkpoint is decoded with it. Where no container needs it, it is decoded without.
+func TestDecodingWithAReference(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSample(t)
+		s.compression = codec.NoCompression
+		former := slices.Clone(s.slot)
+		for i := 0; i < len(former); i += rapid.IntRange(50, 5000).Draw(t, "apart") {
+			former[i]++
+		}
+		references := 0
+		reference := func(slot []byte) Reference {
+			var all []model.Span
+			for _, span := range s.spans {
+				for at := int64(0); at < span.Bytes; at += s.part {
+					all = append(all, model.Span{Offset: span.Offset + at, Bytes: min(s.part, span.Bytes-at)})
+				}
+			}
+			return func(container int, plain, _ []byte) error {
+				references++
+				copy(plain, slot[all[container].Offset:all[container].End()])
+				return nil
+			}
+		}
+		var encoded []byte
+		room := &Room{}
+		defer room.Free()
+		e, err := Encode(s.spans, s.choices, s.part, boundless, func(at int64, p []byte) ([]byte, error) { return s.slot[at : at+int64(len(p))], nil },
+			func(p []byte) error { encoded = append(encoded, p...); return nil }, Options{Goroutines: 1, Room: room, Reference: reference(former)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		references = 0
+		from := func(at int64, to []byte) error { copy(to, encoded[at:]); return nil }
+		decode := func(wanted []model.Span, r Reference) ([]byte, error) {
+			slot := make([]byte, len(s.slot))
+			return slot, Decode(s.spans, e, wanted, from, slot, func(int64, int64) {}, Options{Goroutines: 1, Room: room, Reference: r})
+		}
+		at := rapid.Int64Range(0, int64(len(s.slot))).Draw(t, "at")
+		wanted := model.Span{Offset: at, Bytes: rapid.Int64Range(0, int64(len(s.slot))-at).Draw(t, "bytes")}
+		got, err := decode([]model.Span{wanted}, reference(former))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, span := range s.spans {
+			if a, b := max(span.Offset, wanted.Offset), min(span.End(), wanted.End()); a < b && !bytes.Equal(got[a:b], s.slot[a:b]) {
+				t.Fatalf("bytes %d to %d differ", a, b)
+			}
+		}
+		if needed := references > 0; !needed {
+			if _, err := decode([]model.Span{wanted}, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
 // Containers of more bytes than are allowed end the encoding, whoever writes them.
 func TestTooManyBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
