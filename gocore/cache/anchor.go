@@ -11,7 +11,7 @@ import (
 type Anchor struct {
 	Kept  engine.Reading // its copy on the device
 	Users int            // transfers that encode with it
-	Count int            // checkpoints that were encoded with it, or are being
+	Count int            // the same, and checkpoints that were encoded with it
 	of    *Reduction
 	own   int64 // bytes of its copy on the host
 	sizes int64 // the same of all that have been encoded with it, its own included
@@ -50,20 +50,28 @@ func (a *Anchor) Took(bytes int64) {
 	}
 }
 
-// Rests tells whether the next checkpoint becomes no anchor.
-func (r *Reduction) Rests() bool { return r.Anchor == nil && r.alone > 0 }
+// LacksAnchor tells whether no more checkpoints can be encoded with the one there is, if there is one.
+func (r *Reduction) LacksAnchor() bool {
+	return r.Anchor == nil || r.Anchor.over || r.Anchor.Left() <= 0
+}
+
+// BeginsAnchor tells whether the next checkpoint that is flushed alone becomes an anchor.
+func (r *Reduction) BeginsAnchor() bool { return r.LacksAnchor() && r.alone == 0 }
 
 // EndAnchor ends the use of an anchor for checkpoints of a layout, which are encoded in another way now.
 func (r *Reduction) EndAnchor(layout uint64) {
 	if a := r.Anchor; a != nil && a.Kept.Obj.Made().Version.Layout.ID == layout {
-		a.over = true
+		a.End()
 	}
 }
+
+// End lets no more checkpoints be encoded with the anchor.
+func (a *Anchor) End() { a.over = true }
 
 // KeepAnchor keeps a checkpoint of a device, which became so many bytes, for later ones of its history, if there is no other anchor for them. Its flush is about to end.
 func (c *Cache) KeepAnchor(r *Reduction, rec *engine.Record, t int, bytes int64) {
 	switch {
-	case r.Anchor != nil && !r.Anchor.over && r.Anchor.Left() > 0, rec.Size > c.Engine.Capacity(t)/anchorShare:
+	case c.Closing, !r.LacksAnchor(), rec.Size > c.Engine.Capacity(t)/anchorShare:
 		return
 	case r.alone > 0:
 		r.alone--
@@ -87,7 +95,15 @@ func (c *Cache) AnchorFor(r *Reduction, rec *engine.Record, t int) *Anchor {
 	return a
 }
 
-// LetGoAnchors ends the use of anchors that are used up, in the way, or whose history is about to close.
+// ForgetAnchors forgets all anchors, together with the engine that keeps them.
+func (c *Cache) ForgetAnchors() {
+	c.anchors = nil
+	for _, r := range c.Reductions {
+		r.Anchor = nil
+	}
+}
+
+// LetGoAnchors ends the use of anchors that are used up, in the way, or, if the store closes, all.
 func (c *Cache) LetGoAnchors(all bool) (some bool) {
 	c.anchors = slices.DeleteFunc(c.anchors, func(a *Anchor) bool {
 		a.over = a.over || all || a.Left() <= 0 || c.Engine.Obstructs(a.Kept)

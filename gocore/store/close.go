@@ -40,6 +40,7 @@ func (s *Store) forgetAll() {
 		s.workers.ForgetSources()
 	}
 	s.Findings.Clear()
+	s.ForgetAnchors()
 	s.histories, s.Layouts, s.Engine = nil, checkpoint.NewLayouts(nil), engine.New(engine.Config{})
 }
 

@@ -8,6 +8,7 @@ import (
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/config"
 	"velocpy/gocore/device"
+	"velocpy/gocore/device/cuda/double"
 	"velocpy/gocore/model"
 	"velocpy/gocore/operation"
 	"velocpy/gocore/policy/engine"
@@ -227,4 +228,103 @@ func TestAutoOnADeviceTriesAnAnchor(t *testing.T) {
 		c.drop(k)
 	}
 	drained(t, c.s)
+}
+
+// An anchor with which a checkpoint is being encoded is lent for reading alone, also for the last time.
+func TestAnAnchorInUseIsNotWritten(t *testing.T) {
+	for _, verify := range []string{"moved", "off"} {
+		t.Run(verify, func(t *testing.T) { lendsAnAnchor(t, verify) })
+	}
+}
+
+func lendsAnAnchor(t *testing.T, verify string) {
+	const size = 3 << 20
+	b, gate := gated(t, double.Config{Memory: 512 << 20})
+	cfg := b.config(64<<20, 0, 72<<20)
+	cfg.Flush, cfg.Verify = "eager", verify
+	c := newClient(t, open(t, cfg), "h")
+	b.check(c.h.Reduce(Reduction{Method: "reference"}))
+	on := b.states(c, size)
+	on.put(0, step(size, 0))
+	b.check(c.wait(0, status.TierHost))
+	context, err := b.driver.RetainPrimary(0)
+	b.check(err)
+	other, err := b.driver.CreateStream(context, 0)
+	b.check(err)
+	b.fill(on.at, step(size, 1))
+	_ = b.look(on.at, 1)
+	free := gate(b.stream) // the application's stream is busy, and the flush waits for it
+	_, err = c.putOn(b, 1, on.at, size)
+	b.check(err)
+	eventually(t, "the flush has an anchor", func() bool {
+		c.s.Lock()
+		defer c.s.Unlock()
+		a := c.s.Reductions["h"].Anchor
+		return a != nil && a.Users > 0
+	})
+	l, _, err := c.untaken(0, operation.RestoreArgs{Last: true, Streams: []uint64{uint64(other)}})
+	b.check(err)
+	if b.check(l.Take()); l.Writable {
+		t.Error("the anchor may be written")
+	}
+	free()
+	b.check(c.wait(0, status.TierHost))
+	if c.anchorOf(1) == nil {
+		t.Error("it was encoded alone")
+	}
+	b.check(l.Release(uint64(other)))
+	c.pushOffBy(b, size)
+	on.get(1, step(size, 1))
+}
+
+// A store that closes while a flush ends keeps no anchor.
+func TestNoAnchorIsKeptWhenAStoreCloses(t *testing.T) {
+	const size = 6 << 20
+	for range 4 {
+		t.Run("", func(t *testing.T) {
+			b, c := relating(t, nil)
+			b.states(c, size).put(0, step(size, 0))
+			shut(t, c.s)
+			if c.s.Reductions["h"].Anchor != nil {
+				t.Error("an anchor is kept")
+			}
+			shut(t, c.s)
+		})
+	}
+}
+
+// Captures into a full host that its device could take do not wait for an anchor.
+func TestAnAnchorWhileTheHostIsFull(t *testing.T) {
+	const size = 3 << 20
+	b, c := relating(t, func(c *config.Config) { *c.Host = 8 << 20 })
+	on := b.states(c, size)
+	on.put(0, step(size, 0))
+	b.check(c.wait(0, status.TierHost))
+	if c.anchors() == 0 {
+		t.Fatal("there is no anchor")
+	}
+	other := newClient(t, c.s, "raw")
+	for k := range int64(3) {
+		b.fill(on.at, random(size, uint64(k)))
+		var out operation.Outcome
+		_, _, err := other.tryStays(b, k, &out, onDevice(on.at, size, 0))
+		b.check(err)
+		other.untilCaptured(out)
+	}
+}
+
+// With another method no anchor is kept.
+func TestAnAnchorEndsWithItsMethod(t *testing.T) {
+	const size = 3 << 20
+	b, c := relating(t, nil)
+	on := b.states(c, size)
+	for k := range int64(2) {
+		on.put(k, step(size, k))
+		b.check(c.wait(0, status.TierHost))
+	}
+	b.check(c.h.Reduce(Reduction{Method: "raw"}))
+	if c.anchors() != 0 {
+		t.Error("an anchor is kept")
+	}
+	on.get(1, step(size, 1))
 }

@@ -137,6 +137,9 @@ func (h *History) reduce(r *Reduction, course *schedule.Course) error {
 		return err
 	}
 	known.Begin(course)
+	if known.Anchor != nil {
+		known.Anchor.End()
+	}
 	m := methods[r.Method]
 	known.Planner, known.Lineage, known.Refers = encoding.New(m.encodes, compressors[r.Compressor]), l, m.refers || m.encodes == encoding.Auto
 	if s.Set.Host != nil && s.EncodesOnDevice(known) {

@@ -16,7 +16,7 @@ type costs struct {
 	each  [directions][ways]median
 	old   [ways]median // of flushes before the present trial
 	begun bool         // a flush of plain bytes was observed
-	again bool         // plain bytes have been tried more than once
+	again bool         // plain bytes have been tried more than once, or nothing is being made ready
 	tried [ways]int    // checkpoints of the present trial; with trial of them it is over
 	since [ways]int    // checkpoints since then that went other ways
 }

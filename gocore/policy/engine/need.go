@@ -16,11 +16,11 @@ type needs struct {
 	users []*Object // those that need a copy of the object
 }
 
-// Need records that o's copy in tier t, which has room there, needs that of another object, until it gives its room back or needs it no more. An object has one such
-// copy. False: the other copy is not complete, or it needs another one itself, so that a restore would have to read a chain of them; or the tier is none in which
+// Need records that o's copy in tier t, which has room there, needs that of another object, until it gives its room back or needs it no more. At most one
+// copy of an object needs another. False: the other copy is not complete, or it needs another one itself, so that a restore would have to read a chain of them; or the tier is none in which
 // copies can need each other.
 func (e *Engine) Need(now int64, o, of *Object, t int) bool {
-	if o == of || !e.canNeed(t, o, of) || o.copies[t] == fragment.None || !e.complete(of, t) || o.isNeeded(t) || o.hasNeed() || of.hasNeed() {
+	if o == of || !e.canNeed(t, o, of) || o.copies[t] == fragment.None || !e.complete(of, t) || len(o.users()) > 0 || o.hasNeed() || of.hasNeed() {
 		return false
 	}
 	n := o.extra().needing()
@@ -101,17 +101,20 @@ type unneeded struct {
 // sourceShare is the part (as a divisor) of a tier that may be taken by what a prefetched copy needs.
 const sourceShare = 4
 
-// aheadOfSource prefetches what o's copy below tier t needs, which is expected later than o. Loads of all that need it are faster then.
-func (e *Engine) aheadOfSource(now int64, h *History, o *Object, t int) bool {
+// aheadOfSource prefetches what o's copy below tier t needs, which is expected later than o. Loads of all that need it are faster then. Where there is no room for it,
+// o is prefetched all the same.
+func (e *Engine) aheadOfSource(now int64, h *History, o *Object, t int) {
 	below := e.Below(t)
 	if below < 0 || o.copies[t] != fragment.None {
-		return true
+		return
 	}
 	of := o.Source(below)
 	if of == nil || of.gone || of.next() == fragment.Unexpected || of.copies[t] != fragment.None || e.tiers[t].extent(of) > e.tiers[t].Capacity/sourceShare {
-		return true
+		return
 	}
-	return e.aheadOf(now, h, of, t)
+	stuck := h.stuck[t]
+	e.aheadOf(now, h, of, t)
+	h.stuck[t] = stuck
 }
 
 // followUnneeded gives the copies that were needed back to eviction, and the room of those whose objects are gone.

@@ -227,3 +227,63 @@ func TestWhatIsNeededIsPrefetched(t *testing.T) {
 		}
 	}
 }
+
+// A claim in another tier that can only be denied is denied when the copy is given up that seemed to be under way.
+func TestWhatIsKeptDelaysNoDenial(t *testing.T) {
+	e := New(Config{Flush: Eager, Tiers: []TierConfig{
+		{Name: "device", Capacity: 100, Device: true, WriteRate: 1e9, ReadRate: 1e9}, {Name: "host", Capacity: 100, WriteRate: 1e9, ReadRate: 1e9},
+	}})
+	h := e.History("h")
+	write := func(k int64, top int) *Capture {
+		c, err := e.BeginCapture(0, h, model.NumberKey(k), 30, 1, nil, CaptureOptions{Top: top})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Phase == Ready {
+			e.EndCapture(0, c, true)
+			run(t, e, 10)
+		}
+		return c
+	}
+	kept, ok := e.Keep(0, write(0, 0).Rec, 0)
+	if !ok {
+		t.Fatal("it is not kept")
+	}
+	write(1, 1)
+	write(2, 1)
+	if e.Obstructs(kept) {
+		t.Error("in the way, and nothing waits")
+	}
+	c := write(3, 1)
+	if c.Phase != Waiting || !e.Obstructs(kept) {
+		t.Fatalf("phase %v, in the way %v", c.Phase, e.Obstructs(kept))
+	}
+	if e.EndReading(0, kept); c.Phase != Ended || c.Err == nil {
+		t.Errorf("phase %v, %v", c.Phase, c.Err)
+	}
+}
+
+// A copy that is read for a purpose of its own is not lent to a caller that may write to it.
+func TestWhatIsReadIsNotLentToWriters(t *testing.T) {
+	e := New(Config{Tiers: []TierConfig{{Name: "device", Capacity: 100, Device: true, WriteRate: 1e9, ReadRate: 1e9}}})
+	h := e.History("h")
+	for k, keep := range []bool{false, true} {
+		c, err := e.BeginCapture(0, h, model.NumberKey(int64(k)), 30, 1, nil, CaptureOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.EndCapture(0, c, true)
+		if _, ok := e.Keep(0, c.Rec, 0); keep && !ok {
+			t.Fatal("it is not kept")
+		} else if !keep {
+			e.EndReading(0, Reading{Obj: &c.Rec.own})
+		}
+		r, err := e.BeginRestore(0, h, model.NumberKey(int64(k)), RestoreOptions{Last: true})
+		if err != nil || r.Phase != Ready {
+			t.Fatal(err)
+		}
+		if e.Exclusive(r) == keep {
+			t.Errorf("kept %v: lent to writers %v", keep, !keep)
+		}
+	}
+}

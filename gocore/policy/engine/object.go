@@ -14,6 +14,7 @@ type Object struct {
 	more      *more   // what most objects do not need
 	touched   int64   // Engine.count at its capture, or at the latest restore
 	copying   int32   // restores that copy out of its fastest tier
+	readings  int32   // of copies, that no restore stands for
 	copies    [MaxTiers]fragment.ID
 	dirtyAt   [MaxTiers - 1]int32 // index in the link's heap of dirty objects, or -1
 	leaves    uint16              // the lists of leaving that it is on, two for each tier

@@ -220,7 +220,8 @@ func (e *Engine) ahead(now int64, h *History, rec *Record, t int) bool {
 		return true
 	}
 	for _, o := range rec.Objects() {
-		if !e.aheadOfSource(now, h, o, t) || !e.aheadOf(now, h, o, t) {
+		e.aheadOfSource(now, h, o, t)
+		if !e.aheadOf(now, h, o, t) {
 			return false
 		}
 	}

@@ -23,13 +23,15 @@ func (e *Engine) isReadable(r *Record, t int) bool {
 
 func (e *Engine) beginReading(now int64, o *Object, t int) Reading {
 	e.row(o, t).Transfers++
+	o.readings++
 	e.verifying++
 	e.tiers[t].verifying++
 	e.updateCopy(now, o, t)
 	return Reading{Obj: o, Tier: t}
 }
 
-// Keep is BeginReading for a caller that will need the copy for several flushes, also while a claim waits for room in the tier.
+// Keep is BeginReading for a caller that will need the copy for several flushes, also while a claim waits for room. As long as it is kept, claims wait as if something
+// were under way: the caller gives it up once Obstructs says so.
 func (e *Engine) Keep(now int64, r *Record, t int) (x Reading, ok bool) {
 	if e.isReadable(r, t) {
 		return e.beginReading(now, &r.own, t), true
@@ -37,24 +39,36 @@ func (e *Engine) Keep(now int64, r *Record, t int) (x Reading, ok bool) {
 	return x, false
 }
 
-// Obstructs tells whether a copy that Keep keeps should be given up now: the checkpoint is gone, or lent to a caller that may write to the copy, or a claim waits for
-// room in the tier and no flush makes any; or it lies behind the end of the tier, or in a retired range.
+// Obstructs tells whether a copy that Keep keeps should be given up now: the checkpoint is gone, or lent to a caller for the last time; or a claim waits for room in any
+// tier, and no flush makes room in this one; or the copy lies behind the end of the tier, or in a retired range.
 func (e *Engine) Obstructs(x Reading) bool {
 	tr, f := e.tiers[x.Tier], e.row(x.Obj, x.Tier)
 	if x.Obj.gone || x.Obj.home.hidden || tr.behind(f) || tr.retires(f) {
 		return true
 	}
-	return e.awaitsRoom(x.Tier) && (x.Tier >= len(e.links) || e.links[x.Tier].queued == 0 && e.links[x.Tier].flushing == 0)
+	if x.Tier < len(e.links) && e.links[x.Tier].queued+e.links[x.Tier].flushing > 0 {
+		return false
+	}
+	for t := range e.tiers {
+		if e.awaitsRoom(t) {
+			return true
+		}
+	}
+	return false
 }
 
 // EndReading ends a reading.
 func (e *Engine) EndReading(now int64, x Reading) {
 	e.verifying--
 	e.tiers[x.Tier].verifying--
+	x.Obj.readings--
 	e.row(x.Obj, x.Tier).Transfers--
 	e.updateCopy(now, x.Obj, x.Tier)
 	e.roomAppeared(x.Tier)
 	e.makeProgress(now)
+	for t := range e.tiers { // it was the last that seemed to be under way: no worker may look again
+		e.failStalled(now, t)
+	}
 }
 
 // IsInTheWay tells whether a reading should end soon: the checkpoint is gone, or lent to a caller that may write to the copy, or a claim waits for room in the tier.

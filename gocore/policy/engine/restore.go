@@ -43,10 +43,10 @@ func (e *Engine) Place(r *Restore, i int) (t int, off int64) {
 	return h.t, e.tiers[h.t].table.At(h.id).Offset
 }
 
-// Exclusive tells whether nobody but a Ready restore reads its bytes, and no other checkpoint needs them: its caller may write to them.
+// Exclusive tells whether nobody but a Ready restore and flushes reads its bytes, and no other checkpoint needs them: its caller may write to them.
 func (e *Engine) Exclusive(r *Restore) bool {
 	return !slices.ContainsFunc(r.held, func(h held) bool {
-		return e.tiers[h.t].table.At(h.id).Pins > 1 || slices.ContainsFunc(h.o.Refs(), func(of *Record) bool { return of != r.Rec })
+		return e.tiers[h.t].table.At(h.id).Pins > 1 || h.o.readings > 0 || slices.ContainsFunc(h.o.Refs(), func(of *Record) bool { return of != r.Rec })
 	})
 }
 

@@ -422,7 +422,7 @@ func (e *Engine) whyFull(t int, o *Object) error {
 		quantity.Sized(used), quantity.Exact(tr.Capacity-tr.idleBytes), quantity.Sized(lent), quantity.Sized(used-lent-tr.bytes[fragment.Free]))
 }
 
-// progressing tells whether anything is under way that ends by itself.
+// progressing tells whether anything is under way that ends by itself, or when it obstructs.
 func (e *Engine) progressing() bool {
 	if e.running > 0 || e.capturing > 0 || e.copying > 0 || e.owed > 0 || e.verifying > 0 || e.passing[Down].len() > 0 || e.passing[Up].len() > 0 {
 		return true

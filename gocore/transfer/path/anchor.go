@@ -14,15 +14,25 @@ type Anchor struct {
 	At       int64           // offset of these, then
 	Encoding *model.Encoding // of its copy on the host; nil: that has the plain bytes. …
 	Bytes    []byte          // … This is the copy, while the other is decoded
-	// Used tells, once, that the anchor is not needed any more, and whether the checkpoint was encoded with it.
-	Used func(bool)
+	// Ended is called once, when the transfer does not need the anchor any more.
+	Ended func(Outcome)
 }
 
-// endAnchor tells who has lent the anchor whether the checkpoint was encoded with it. The path has no anchor then.
-func (p *Path) endAnchor(used bool) {
+// Outcome is what an encoder came to with an anchor.
+type Outcome uint8
+
+// The outcomes.
+const (
+	Unused Outcome = iota // an error, or a transfer that has decoded
+	Used                  // the checkpoint was encoded with the anchor
+	Unlike                // it has too little in common with it
+)
+
+// endAnchor tells who has lent the anchor what came of it. The path has no anchor then.
+func (p *Path) endAnchor(did Outcome) {
 	if p.anchor != nil {
-		p.result.Staged.Related = used
-		p.anchor.Used(used)
+		p.result.Staged.Related = did == Used
+		p.anchor.Ended(did)
 	}
 	p.anchor = nil
 }

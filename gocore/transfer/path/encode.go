@@ -19,7 +19,7 @@ type Planner interface {
 	Next(slot []byte) encoding.Plan
 	// Sampled takes what a sample says for which a plan asks, and returns what becomes of the plan.
 	Sampled(plan encoding.Plan, c []regions.Choice, plain, encoded int64) encoding.Plan
-	// Anchor returns a checkpoint of the device with which the checkpoint is encoded, until its Used is called; nil if there is none after all.
+	// Anchor returns a checkpoint of the device with which the checkpoint is encoded, until its Ended is called; nil if there is none after all.
 	Anchor() *Anchor
 	// Lineage returns the lineage to which the checkpoint is added, which no other transfer uses before Leave; nil if it is not de-duplicated.
 	Lineage() Lineage
@@ -300,7 +300,7 @@ func (w *timedWriter) waited(began time.Time) int64 {
 // reopen prepares the path to move the plain bytes after all.
 func (p *Path) reopen() (err error) {
 	p.result.Staged.Unlike = p.anchor != nil
-	p.endAnchor(false)
+	p.endAnchor(Unlike)
 	p.plan, p.lineage, p.began = encoding.Plan{}, nil, time.Now() // what was in vain is no cost of the plain bytes
 	p.source.close()
 	if p.source, err = p.sourceOf(p.x.From); err != nil {

@@ -124,7 +124,7 @@ func Move(c *cache.Cache, x *engine.Transfer, want checkpoint.Selection, o Optio
 	if p.result.Err = p.open(&p.result, want); p.result.Err == nil {
 		p.close(p.runStaged())
 	} else {
-		p.endAnchor(false)
+		p.endAnchor(Unused)
 	}
 	return &p.result
 }
@@ -143,7 +143,11 @@ func (p *Path) close(err error) {
 	if end, ok := p.sink.(reporter); ok {
 		end.report(r)
 	}
-	p.endAnchor(err == nil && r.Staged.Encoding != nil)
+	if err == nil && r.Staged.Encoding != nil {
+		p.endAnchor(Used)
+	} else {
+		p.endAnchor(Unused)
+	}
 }
 
 // open chooses source, sink and stages.

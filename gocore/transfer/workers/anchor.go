@@ -6,7 +6,7 @@ import (
 	"velocpy/gocore/transfer/path"
 )
 
-// Anchor implements path.Planner. Until Used is called the engine keeps the anchor's copies on the device and on the host.
+// Anchor implements path.Planner. Until Ended is called the engine keeps the anchor's copies on the device and on the host.
 func (p *planner) Anchor() *path.Anchor {
 	p.s.Lock()
 	defer p.s.Unlock()
@@ -20,27 +20,30 @@ func (p *planner) Anchor() *path.Anchor {
 	}
 	a.Users++
 	a.Count++
-	return &path.Anchor{Device: true, At: p.s.Engine.Offset(a.Kept.Obj, a.Kept.Tier), Used: func(used bool) { p.s.usedAnchor(p.x, a, used) }}
+	return &path.Anchor{Device: true, At: p.s.Engine.Offset(a.Kept.Obj, a.Kept.Tier), Ended: func(did path.Outcome) { p.s.usedAnchor(p.x, a, did) }}
 }
 
 // usedAnchor ends the use of an anchor by a transfer.
-func (s *Workers) usedAnchor(x *engine.Transfer, a *cache.Anchor, used bool) {
+func (s *Workers) usedAnchor(x *engine.Transfer, a *cache.Anchor, did path.Outcome) {
 	s.Lock()
 	defer s.Leave()
-	if a.Users--; !used {
-		s.Engine.NeedNoMore(s.Now(), x.Obj, x.To)
+	a.Users--
+	if did == path.Used {
+		return
+	}
+	a.Count--
+	s.Engine.NeedNoMore(s.Now(), x.Obj, x.To)
+	if did == path.Unlike {
+		a.Took(x.Rec.Size)
 	}
 }
 
-// keepAnchor keeps a checkpoint that has left its device without an anchor, so that later ones are encoded with it, or counts one that was.
+// keepAnchor keeps a checkpoint that has left its device without an anchor, so that later ones are encoded with it, or counts one that was encoded so.
 func (s *Workers) keepAnchor(r *cache.Reduction, x *engine.Transfer, did *path.Staged) {
 	switch {
-	case did.Unlike && r != nil && r.Anchor != nil:
-		r.Anchor.Took(did.Plain)
+	case r == nil || s.DeviceTier(x.From) == nil:
 	case !s.relates(r, x):
-		if r != nil {
-			r.EndAnchor(x.Rec.Version.Layout.ID)
-		}
+		r.EndAnchor(x.Rec.Version.Layout.ID)
 	case !did.Related:
 		s.KeepAnchor(r, x.Rec, x.From, did.Written())
 	case r.Anchor != nil && r.Anchor.Kept.Obj == x.Obj.Source(x.To):
@@ -53,16 +56,19 @@ func (s *Workers) relates(r *cache.Reduction, x *engine.Transfer) bool {
 	return r != nil && r.Refers && r.Course == nil && x.Stage == engine.Encoding && s.DeviceTier(x.From) != nil && s.Relates() && r.Planner.Relates(x.Rec.Version.Layout.ID)
 }
 
-// mayJoin is how many checkpoints of a device can leave it together with x: as many as its anchor is left for, and none if it is to become one itself.
+// mayJoin is how many checkpoints of a device can leave it together, x included: as many as the anchor is left for, and x alone if it becomes one.
 func (s *Workers) mayJoin(x *engine.Transfer) int {
 	r := s.reduction(x)
-	if !s.relates(r, x) || r.Rests() {
+	if !s.relates(r, x) {
 		return mostAccumulated
 	}
 	if a := s.AnchorFor(r, x.Rec, x.From); a != nil {
 		return min(mostAccumulated, a.Left())
 	}
-	return 1
+	if r.BeginsAnchor() {
+		return 1
+	}
+	return mostAccumulated
 }
 
 // anchorOf is the anchor with which a checkpoint was encoded that a transfer decodes; nil: none. The engine keeps its copy as long as the one that is read.
@@ -82,7 +88,7 @@ func (w *worker) anchorOf(x *engine.Transfer) *path.Anchor {
 	if of.Encoding != nil {
 		bytes = of.Encoding.Bytes()
 	}
-	anchor := &path.Anchor{Encoding: of.Encoding, Bytes: s.Host.Bytes(s.Engine.Offset(o, x.From), bytes), Used: func(bool) {}}
+	anchor := &path.Anchor{Encoding: of.Encoding, Bytes: s.Host.Bytes(s.Engine.Offset(o, x.From), bytes), Ended: func(path.Outcome) {}}
 	if x.To >= 0 && s.DeviceTier(x.To) != nil {
 		s.readAnchor(anchor, o.Made(), x.To)
 	}
@@ -96,7 +102,7 @@ func (s *Workers) readAnchor(a *path.Anchor, of *engine.Record, t int) {
 		return
 	}
 	a.Device, a.At = true, s.Engine.Offset(reading.Obj, t)
-	a.Used = func(bool) {
+	a.Ended = func(path.Outcome) {
 		s.Lock()
 		defer s.Leave()
 		s.Engine.EndReading(s.Now(), reading)

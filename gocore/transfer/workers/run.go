@@ -58,7 +58,10 @@ func (s *Workers) take(w *worker) (all []*engine.Transfer, together int) {
 		if aside {
 			continue
 		}
-		s.Notify() // next may have found that a tier is full, and the waiting callers must learn it
+		s.Notify()        // next may have found that a tier is full, and the waiting callers must learn it
+		if c.pending(s) { // an anchor was let go
+			continue
+		}
 		c.resting++
 		c.wake.Wait()
 		c.resting--
@@ -131,7 +134,7 @@ func (s *Workers) done(w *worker, taken []*engine.Transfer, n int, results []*pa
 	}
 }
 
-// sizes is the room of several checkpoints together.
+// sizes is the room of the plain bytes of several checkpoints together.
 func sizes(all []*engine.Transfer) (n int64) {
 	for _, x := range all {
 		n += x.Rec.Size
@@ -139,9 +142,12 @@ func sizes(all []*engine.Transfer) (n int64) {
 	return n
 }
 
-// moved is how many bytes of several checkpoints have crossed their link.
+// moved is how many bytes of several checkpoints have crossed their link, of those that have arrived.
 func moved(all []*engine.Transfer, results []*path.Result) (n int64) {
 	for i, x := range all {
+		if results[i].Err != nil {
+			continue
+		}
 		if x.Stage == engine.Encoding {
 			n += results[i].Staged.Written()
 		} else {

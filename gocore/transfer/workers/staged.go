@@ -61,7 +61,7 @@ func (p *planner) next(addressable bool) (plan encoding.Plan, before *beside, ch
 	if first, ok := p.together[like]; ok {
 		return r.Planner.Follow(first, l.ID), nil, 0
 	}
-	plan = r.Planner.Next(encoding.Checkpoint{Layout: l.ID, Removable: removable || device && r.Refers && p.s.AnchorFor(r, p.x.Rec, p.x.From) != nil, Queued: device})
+	plan = r.Planner.Next(encoding.Checkpoint{Layout: l.ID, Removable: removable || p.s.relates(r, p.x) && p.s.AnchorFor(r, p.x.Rec, p.x.From) != nil, Queued: device})
 	if p.together != nil {
 		p.together[like] = plan
 	}
