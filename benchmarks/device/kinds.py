@@ -91,7 +91,9 @@ def _trained_on_device(kind: str, size: int, count: int, random: Any) -> Iterato
         if kind == "steps":
             weights.add_(step.normal_(generator=random), alpha=STEP)
         else:
-            chosen_rows = torch.randint(0, rows.shape[0], (rows.shape[0] // 100,), device="cuda", generator=random)
+            chosen_rows = torch.randint(
+                0, rows.shape[0], (max(1, rows.shape[0] // 100),), device="cuda", generator=random
+            )
             rows[chosen_rows] = torch.randn(chosen_rows.numel(), 1024, device="cuda", generator=random).mul_(0.02)
         yield weights.bfloat16()
 
@@ -108,7 +110,7 @@ def _trained_on_host(kind: str, size: int, count: int, random: np.random.Generat
         if kind == "steps":
             weights += random.standard_normal(weights.size, dtype=np.float32) * np.float32(STEP)
         else:
-            chosen_rows = random.integers(0, rows.shape[0], rows.shape[0] // 100)
+            chosen_rows = random.integers(0, rows.shape[0], max(1, rows.shape[0] // 100))
             rows[chosen_rows] = random.standard_normal((chosen_rows.size, 1024), dtype=np.float32) * np.float32(0.02)
         yield _halves(weights)
 

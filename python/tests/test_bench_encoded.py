@@ -91,32 +91,33 @@ def test_zeros_of_either_sign_and_payloads_of_nan_differ():
 
 def test_a_wrong_kind_lists_the_right_ones():
     assert kinds.chosen("noise, late") == ["noise", "late"]
-    with pytest.raises(ValueError, match="there are late, early, bf16, fp32, noise"):
+    with pytest.raises(ValueError, match="there are late, early, bf16, fp32, steps, frozen, noise"):
         kinds.chosen("smooth")
 
 
 def test_rows_hold_every_round():
     report = histories.run(size=64 << 10, rounds=3, cells="noise")
     rows = [row for row in report.rows if row["what"] == kinds.KINDS["noise"]]
-    assert [row["method"] for row in rows] == ["raw", "codec", "auto"]
+    assert [row["method"] for row in rows] == ["raw", "codec", "reference", "auto"]
     for row in rows:
         assert {len(row[f"{name} of rounds"]) for name in (*histories.TIMES, "ratio", "encoded", "plain")} == {3}
+        assert row["with another"] == 0
     assert all(rows[0][f"{name} by raw"] == 1 for name in histories.TIMES)
-    assert [row["method"] for row in report.rows[3:]] == ["alone", "raw", "codec"]
+    assert [row["method"] for row in report.rows[4:]] == ["alone", "raw", "codec"]
     assert [(bar.what, bar.value) for bar in report.bars] == [("bytes that differ, of all restores", 0)]
 
 
 def test_bytes_that_differ_are_counted(monkeypatch):
     monkeypatch.setattr(histories, "same", lambda ours, theirs: False)
     report = histories.run(size=64 << 10, rounds=1, cells="noise")
-    laps, loops = 3 * 2 * histories.COUNT, 2 * 2 * histories.CHUNKS
+    laps, loops = len(histories.METHODS) * 2 * histories.COUNT, 2 * 2 * histories.CHUNKS
     assert [bar.value for bar in report.bars] == [(laps + loops) * (64 << 10)]
     assert not report.bars[0].holds
 
 
 def test_no_round_begins_after_the_limit_but_one_counts():
     report = histories.run(size=64 << 10, rounds=4, cells="noise", limit=0)
-    assert [row["rounds counted"] for row in report.rows[:3]] == [1, 1, 1]
+    assert [row["rounds counted"] for row in report.rows[:4]] == [1, 1, 1, 1]
 
 
 def test_every_bar_belongs_to_a_claim():
