@@ -130,7 +130,7 @@ func (c *Cache) Leave() {
 	c.Notify()
 }
 
-// Notify is Leave without the unlock, for a worker that is about to wait.
+// Notify is Leave without the unlock, for who goes on with the lock: a worker that is about to wait, or that has changed the state while it woke others.
 func (c *Cache) Notify() {
 	for _, x := range c.Engine.TakeWoken() {
 		x.(Caller).Wake()
