@@ -11,7 +11,7 @@ import (
 type Anchor struct {
 	Kept  engine.Reading // its copy on the device
 	Users int            // transfers that encode with it
-	Count int            // the same, and checkpoints that were encoded with it
+	Count int            // these, and the checkpoints that have been encoded with it
 	of    *Reduction
 	own   int64 // bytes of its copy on the host
 	sizes int64 // the same of all that have been encoded with it, its own included

@@ -187,7 +187,7 @@ func (p *Planner) Related(layout uint64, plain, encoded, ns int64) {
 	}
 }
 
-// leastRelated is the part of what checkpoints take that are encoded alone from which on others are not tried that take as much: their loads also read another one.
+// leastRelated is the part of an encoded checkpoint's bytes from which on one that was encoded with another saves too little: its loads read that other one, too.
 const leastRelated = 0.9
 
 // lately is a moving average that follows what is larger at once.

@@ -16,9 +16,9 @@ type needs struct {
 	users []*Object // those that need a copy of the object
 }
 
-// Need records that o's copy in tier t, which has room there, needs that of another object, until it gives its room back or needs it no more. At most one
-// copy of an object needs another. False: the other copy is not complete, or it needs another one itself, so that a restore would have to read a chain of them; or the tier is none in which
-// copies can need each other.
+// Need records that o's copy in tier t, which has room there, needs that of another object, until it gives its room back or needs it no more. At most one copy of an
+// object needs another. False: the other copy is not complete, or it needs another one itself, so that a restore would have to read a chain of them; or the tier is none
+// in which copies can need each other.
 func (e *Engine) Need(now int64, o, of *Object, t int) bool {
 	if o == of || !e.canNeed(t, o, of) || o.copies[t] == fragment.None || !e.complete(of, t) || len(o.users()) > 0 || o.hasNeed() || of.hasNeed() {
 		return false

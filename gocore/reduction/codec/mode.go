@@ -28,10 +28,13 @@ func (m Mode) String() string {
 }
 
 // referenced tells whether decoding needs the reference.
-func (m Mode) referenced() bool { return m == Xrz || m == Step }
+func (m Mode) referenced() bool { return Referenced&(1<<m) != 0 }
 
 // Modes is a set of modes. Raw is in every set.
 type Modes uint8
+
+// Referenced are the modes whose decoding needs the reference.
+const Referenced = Modes(1<<Xrz | 1<<Step)
 
 // AllModes are all modes that the kind and the presence of a reference permit.
 const AllModes = Modes(1<<modes - 1)

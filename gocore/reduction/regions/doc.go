@@ -22,7 +22,7 @@ type Choice struct {
 func WithReference(choices []Choice) []Choice {
 	all := slices.Clone(choices)
 	for i := range all {
-		all[i].Modes |= codec.Only(codec.Xrz, codec.Step)
+		all[i].Modes |= codec.Referenced
 	}
 	return all
 }

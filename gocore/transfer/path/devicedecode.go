@@ -77,7 +77,7 @@ type decodedGroup struct {
 // decodedContainers are containers with the plain bytes of the same part of a slot: those of the checkpoint, and those of its anchor, if it has one.
 type decodedContainers struct {
 	own, anchor       []model.Container
-	plain, room, more int64 // bytes: plain ones, and of both
+	plain, room, more int64 // bytes: plain ones, of own, and of anchor
 }
 
 func (g *decodedContainers) add(own model.Container, anchor []model.Container) {
@@ -131,6 +131,7 @@ func (d *deviceDecoder) decode(g *decodedContainers, last device.Event) (device.
 }
 
 // reference is where the plain bytes of the anchor are for a container of the checkpoint: on the device, or in the place of the container's own; 0: there is no anchor.
+// The device's memory need not know of the reads: the engine keeps the anchor's copy, and lends it to no writer, until the path has waited for the kernels.
 func (d *deviceDecoder) reference(c *device.Container, at int64) device.Address {
 	switch anchor := d.s.p.anchor; {
 	case anchor == nil:

@@ -59,7 +59,7 @@ func (s *Workers) take(w *worker) (all []*engine.Transfer, together int) {
 			continue
 		}
 		s.Notify()        // next may have found that a tier is full, and the waiting callers must learn it
-		if c.pending(s) { // an anchor was let go
+		if c.pending(s) { // an anchor was let go, while this worker did not count as one that rests
 			continue
 		}
 		c.resting++

@@ -88,9 +88,6 @@ func containersSize(referenced bool) int {
 // clearSize is the size of the struct Clearing: an address, and a number of words.
 const clearSize = 16
 
-// referenceModes are those that need a reference.
-const referenceModes = codec.Modes(1<<codec.Xrz | 1<<codec.Step)
-
 // permitted is the part of a set of modes that works for a container.
 func permitted(c *device.Container, modes codec.Modes) codec.Modes {
 	set := codec.Only(codec.Const, codec.Diff)
@@ -98,7 +95,7 @@ func permitted(c *device.Container, modes codec.Modes) codec.Modes {
 		set |= codec.Only(codec.Exp)
 	}
 	if c.Reference != 0 {
-		set |= referenceModes
+		set |= codec.Referenced
 	}
 	return modes&set | codec.Only()
 }
@@ -118,7 +115,7 @@ func (g *together) kernel(what string) string {
 	return what + g.kind
 }
 
-func (g *together) referenced() bool { return g.modes&referenceModes != 0 }
+func (g *together) referenced() bool { return g.modes&codec.Referenced != 0 }
 
 // group divides containers into launches.
 func group(all []device.Container, modes func(*device.Container) codec.Modes) (groups []together) {

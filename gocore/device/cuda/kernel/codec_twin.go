@@ -20,8 +20,8 @@ type container struct {
 	words             []uint64
 }
 
-// base is a copy of the reference, which the plain bytes may replace; nil if there is none.
-func (c *container) base() []byte {
+// former is a copy of the reference, which the plain bytes may replace; nil if there is none.
+func (c *container) former() []byte {
 	if c.reference == 0 {
 		return nil
 	}
@@ -149,7 +149,7 @@ func (c *container) encode(k codec.Kind, modes codec.Modes) error {
 		}
 	}
 	dst := make([]byte, codec.Bound(c.bytes))
-	n, err := codec.Encode(dst, text(c.plain, int64(c.bytes)), c.base(), codec.Options{Kind: k, Modes: modes})
+	n, err := codec.Encode(dst, text(c.plain, int64(c.bytes)), c.former(), codec.Options{Kind: k, Modes: modes})
 	if err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func (c *container) decode(k codec.Kind, modes codec.Modes) error {
 		}
 	}
 	if err == nil {
-		err = opened.Decode(text(c.plain, int64(c.bytes)), c.base(), 1)
+		err = opened.Decode(text(c.plain, int64(c.bytes)), c.former(), 1)
 	}
 	if err != nil {
 		*(*uint64)(pointer(c.result)) = 1
