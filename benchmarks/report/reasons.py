@@ -30,7 +30,7 @@ REASONS = {
         "With checkpoints of 16 MiB, what is queued is at most 4 % behind the best, and plans 12 %; an earlier run of "
         "the same day had 8 % and 14 %. The model of a plan has one encoder and one link; the store has two workers "
         "that share both. With 4 MiB the time of 4096 calls counts as much as the link, also without an encoder, and "
-        "fixed schedules differ by up to a half. Medians of a cell's runs differ by some 5 % themselves."
+        "fixed schedules differ by up to 29 %. Medians of a cell's runs differ by some 5 % themselves."
     ),
     r"dedup: .*GB/s": (
         "The bars are meant for an H200, whose memory is faster than that of an H100. No scan is faster than a kernel "
