@@ -53,6 +53,7 @@ type shaped struct {
 	Shape
 	known    uint8           // bit t: the size in tier t is exact
 	enlarged uint8           // bit t: a prediction was too low, and none is made any more
+	other    uint8           // bit t: the tier below has other bytes, so the next copy in tier t may have another size
 	bounds   [MaxTiers]int64 // the sizes before a prediction
 }
 
@@ -160,6 +161,13 @@ func (e *Engine) settle(o *Object, t int, n int64) {
 		}
 	}
 	e.trim(o, t)
+}
+
+// forgetSize makes the size of o in tier t unknown, where its copy has gone, if the next one may have another.
+func (o *Object) forgetSize(t int) {
+	if s := o.shape(); s != nil && s.other&(1<<t) != 0 {
+		s.other, s.known, s.Sizes[t] = s.other&^(1<<t), s.known&^(1<<t), s.bounds[t]
+	}
 }
 
 // trim gives back the end of the room of o's copy in tier t that its bytes do not reach.
@@ -290,8 +298,8 @@ func (l *link) drain(e *Engine) float64 {
 // between fills in what a transfer does to the bytes on their way between an upper tier, or the memory of a caller, and a lower one.
 func (x *Transfer) between(upper, lower int) *Transfer {
 	o := x.Obj
-	if x.sent = o.sent(upper, lower); o.more == nil || o.Form(upper) == o.Form(lower) {
-		x.Form = o.Form(lower)
+	x.sent = o.sent(upper, lower)
+	if x.Upper, x.Lower = o.Form(upper), o.Form(lower); x.Upper == x.Lower {
 		return x
 	}
 	x.Side = o.side(upper)
@@ -323,6 +331,9 @@ func (x *Transfer) Sends() int64 {
 	return x.sent
 }
 
+// Rewrote tells, before Done, that the bytes of a flush between two forms other than Raw were made anew, so that a load brings others up than there were.
+func (x *Transfer) Rewrote() { x.rewrote = true }
+
 // Spent tells, before Done, for how many ns the stage of a transfer has kept its link waiting. A stage that runs while the bytes move costs nothing.
 func (x *Transfer) Spent(ns int64) { x.spent = ns }
 
@@ -331,6 +342,9 @@ func (e *Engine) settleTransfer(x *Transfer) {
 	if x.Stage != Verbatim {
 		x.sent = x.Sends()
 		e.settle(x.Obj, x.To, x.wrote)
+		if x.rewrote {
+			x.Obj.shape().other |= 1 << x.From
+		}
 	}
 }
 

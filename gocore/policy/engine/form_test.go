@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"slices"
 	"math"
 	"testing"
 
 	"velocpy/gocore/model"
+	"velocpy/gocore/policy/fragment"
 )
 
 // An encoder that takes three times as long as the link counts in the predictions of what it encodes, and in the rate at which the tier drains. The
@@ -120,5 +122,45 @@ func TestRoomIsPredicted(t *testing.T) {
 	x.Wrote(90)
 	if e.Done(0, x, nil); e.Use(1).Used != 30+90 || asked != 2 {
 		t.Errorf("%d bytes in use, %d predictions", e.Use(1).Used, asked)
+	}
+}
+
+// Where a flush has made other bytes than it was given, the next load may bring more of them.
+func TestOtherBytesMayBeMore(t *testing.T) {
+	e := New(Config{Flush: Eager, Tiers: []TierConfig{{Name: "device", Capacity: 200}, {Name: "host", Capacity: 200}, {Name: "disk", Capacity: 1000, Remote: true}}})
+	shape := &Shape{Forms: [MaxTiers]Form{Raw, Encoded, Difference}, Sizes: [MaxTiers]int64{0, 100, 120}}
+	h := e.History("h")
+	var all []*Record
+	for k := range int64(9) {
+		c, err := e.BeginCapture(0, h, model.NumberKey(k), 100, 1, nil, CaptureOptions{Shape: shape})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.EndCapture(0, c, true)
+		all = append(all, c.Rec)
+		for x := e.Next(0, anyDown); x != nil; x = e.Next(0, anyDown) {
+			if x.Wrote(60); x.From == 1 {
+				x.Wrote(80)
+				x.Rewrote()
+			}
+			e.Done(0, x, nil)
+		}
+	}
+	o := all[slices.IndexFunc(all, func(r *Record) bool { return r.own.copies[1] == fragment.None })].Objects()[0]
+	if o.Bytes(1) != 100 || o.Bytes(2) != 80 {
+		t.Fatalf("%d bytes on the host, %d on the disk", o.Bytes(1), o.Bytes(2))
+	}
+	r, err := e.BeginRestore(0, h, o.home.Key, RestoreOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for x := e.Next(0, anyUp); x != nil; x = e.Next(0, anyUp) {
+		if x.To == 1 {
+			x.Wrote(78)
+		}
+		e.Done(0, x, nil)
+	}
+	if r.Phase != Ready || o.Bytes(1) != 78 {
+		t.Errorf("phase %v, %d bytes", r.Phase, o.Bytes(1))
 	}
 }

@@ -7,12 +7,14 @@ import (
 )
 
 // A copy may hold only what differs from another object's copy in the same tier, which it needs for its bytes then. The other copy keeps its place while it is needed,
-// even when nobody refers to its object any more.
+// even when nobody refers to its object any more. Once the tier below has all that both consist of, the copy there has what it needs by itself: then the need is loose,
+// and holds nothing. It still says that the two objects are used together.
 
 // needs is what the copies of an object need, and which others need them. Most objects have none.
 type needs struct {
 	tier  int       // of a copy that needs another
 	of    *Object   // … the copy of this object; nil: no copy needs another
+	loose bool      // … or the tier below has both
 	users []*Object // those that need a copy of the object
 }
 
@@ -49,8 +51,28 @@ func (e *Engine) NeedNoMore(now int64, o *Object, t int) {
 	e.makeProgress(now)
 }
 
-// Source is the object whose copy in tier t o's copy there needs; nil: it needs none.
+// Loosen tells, before Done, that a flush of a copy which needs another one has brought it to a tier that has all that it needs, and keeps that as long as it. If the flush
+// succeeds, the need is loose.
+func (x *Transfer) Loosen() { x.loosens = true }
+
+// loosen makes the need of o's copy in tier t a loose one.
+func (e *Engine) loosen(o *Object, t int) {
+	if of := o.Source(t); of != nil {
+		o.more.needs.loose = true
+		e.unneeded = append(e.unneeded, unneeded{of, t})
+	}
+}
+
+// Source is the object whose copy in tier t o's copy there needs; nil: it needs none, or loosely.
 func (o *Object) Source(t int) *Object {
+	if of := o.Related(t); of != nil && !o.more.needs.loose {
+		return of
+	}
+	return nil
+}
+
+// Related is Source, but also of a loose need, and then also while o has no copy in tier t.
+func (o *Object) Related(t int) *Object {
 	if !o.hasNeed() || o.more.needs.tier != t {
 		return nil
 	}
@@ -69,16 +91,24 @@ func (m *more) needing() *needs {
 
 // isNeeded tells whether copies of other objects need o's copy in tier t.
 func (o *Object) isNeeded(t int) bool {
-	return slices.ContainsFunc(o.users(), func(u *Object) bool { return u.more.needs.tier == t })
+	return slices.ContainsFunc(o.users(), func(u *Object) bool { return u.Source(t) == o })
 }
 
-// releaseNeeded ends the need of o's copy in tier t. The other copy gives its room back when followUnneeded runs: now the engine may be about to use a gap beside it.
+// releaseNeeded ends the need of o's copy in tier t, unless it is loose. The other copy gives its room back when followUnneeded runs: now the engine may be about to use
+// a gap beside it.
 func (e *Engine) releaseNeeded(o *Object, t int) {
-	of := o.Source(t)
-	if of == nil {
+	if o.Source(t) != nil {
+		e.forgetNeed(o)
+	}
+}
+
+// forgetNeed ends the need of a copy of o, which may be loose.
+func (e *Engine) forgetNeed(o *Object) {
+	if !o.hasNeed() {
 		return
 	}
-	o.more.needs.of = nil
+	of, t := o.more.needs.of, o.more.needs.tier
+	o.more.needs.of, o.more.needs.loose = nil, false
 	n := of.more.needs
 	n.users = slices.DeleteFunc(n.users, func(u *Object) bool { return u == o })
 	e.unneeded = append(e.unneeded, unneeded{of, t})
@@ -101,14 +131,17 @@ type unneeded struct {
 // sourceShare is the part (as a divisor) of a tier that may be taken by what a prefetched copy needs.
 const sourceShare = 4
 
-// aheadOfSource prefetches what o's copy below tier t needs, which is expected later than o. Loads of all that need it are faster then. Where there is no room for it,
-// o is prefetched all the same.
+// aheadOfSource prefetches what o's copy below tier t needs, which is expected later than o. Loads of all that need it are faster then. If the need is loose, that is
+// also prefetched to the tier of the copy. Where there is no room for it, o is prefetched all the same.
 func (e *Engine) aheadOfSource(now int64, h *History, o *Object, t int) {
 	below := e.Below(t)
 	if below < 0 || o.copies[t] != fragment.None {
 		return
 	}
-	of := o.Source(below)
+	of := o.Related(below)
+	if of == nil && o.Source(t) == nil {
+		of = o.Related(t)
+	}
 	if of == nil || of.gone || of.next() == fragment.Unexpected || of.copies[t] != fragment.None || e.tiers[t].extent(of) > e.tiers[t].Capacity/sourceShare {
 		return
 	}

@@ -24,8 +24,8 @@ func (w *world) need(t *rapid.T) {
 		t.Skip("nothing")
 	}
 	o, of := rapid.SampledFrom(all).Draw(t, "object"), rapid.SampledFrom(all).Draw(t, "other")
-	before := o.Source(tier)
-	if begun := w.e.Need(w.now, o, of, tier); begun != (before == nil && o.Source(tier) == of) || before != nil && o.Source(tier) != before {
+	before := o.Related(tier)
+	if begun := w.e.Need(w.now, o, of, tier); begun != (before == nil && o.Source(tier) == of) || before != nil && o.Related(tier) != before {
 		w.fatalf("%v needs %v in tier %d", name(o), name(o.Source(tier)), tier)
 	}
 }
@@ -33,7 +33,7 @@ func (w *world) need(t *rapid.T) {
 func (w *world) needNoMore(t *rapid.T) {
 	for _, r := range w.born {
 		for tier := range w.e.tiers {
-			if r.own.home != nil && r.own.Source(tier) != nil {
+			if r.own.home != nil && r.own.Related(tier) != nil {
 				w.e.NeedNoMore(w.now, &r.own, tier)
 				return
 			}
@@ -52,6 +52,9 @@ func (w *world) checkNeeds() {
 	for _, r := range w.born {
 		for t := range w.e.tiers {
 			of := r.own.Source(t)
+			if loose := r.own.Related(t); of == nil && loose != nil && !slices.Contains(loose.users(), &r.own) {
+				w.fatalf("tier %d: %v was forgotten by %v", t, name(&r.own), name(loose))
+			}
 			if of == nil {
 				continue
 			}
@@ -65,6 +68,9 @@ func (w *world) checkNeeds() {
 	}
 	for _, r := range w.born {
 		for t := range w.e.tiers {
+			if o := &r.own; o.gone && o.hasNeed() && o.more.needs.loose {
+				w.fatalf("%v is gone, and has a loose need", name(o))
+			}
 			if o := &r.own; o.more != nil && o.more.needs != nil && users(o, t) != count[copyOf{o, t}] {
 				w.fatalf("tier %d: %v is needed by %d, counted %d", t, name(o), users(o, t), count[copyOf{o, t}])
 			}
@@ -123,6 +129,117 @@ func TestANeededCopyIsKept(t *testing.T) {
 		if len(e.unneeded) > 0 || len(of.users()) > 0 {
 			t.Errorf("%s: %v, and it is needed by %d", last, e.unneeded, len(of.users()))
 		}
+	}
+}
+
+// A need is loose once a flush has brought the copy to a tier that has all that it needs: it holds nothing any more, also when the copy is loaded again, and ends with its
+// object. It can be ended before.
+func TestALooseNeed(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		e := New(Config{Flush: Eager, Tiers: []TierConfig{
+			{Name: "device", Capacity: 100, Device: true, WriteRate: 1e9, ReadRate: 1e9}, {Name: "host", Capacity: 100, WriteRate: 1e9, ReadRate: 1e9},
+			{Name: "disk", Capacity: 1000, Remote: true},
+		}})
+		h := e.History("h")
+		write := func(k int64) *Object {
+			c, err := e.BeginCapture(0, h, model.NumberKey(k), 30, 1, nil, CaptureOptions{})
+			if err != nil || c.Phase != Ready {
+				t.Fatal(k, err, c)
+			}
+			e.EndCapture(0, c, true)
+			return c.Rec.Objects()[0]
+		}
+		of := write(0)
+		run(t, e, 10)
+		o := write(1)
+		e.Done(0, e.Next(0, anyDown), nil)
+		if !e.Need(0, o, of, 1) {
+			t.Fatal("no need")
+		}
+		x := e.Next(0, anyDown)
+		if x.Loosen(); fails {
+			e.Done(0, x, errFullDisk)
+		} else {
+			e.Done(0, x, nil)
+		}
+		if o.Related(1) != of || (o.Source(1) != nil) != fails || of.isNeeded(1) != fails {
+			t.Fatalf("failed %v: needed %v", fails, of.isNeeded(1))
+		}
+		if fails {
+			continue
+		}
+		for k := range int64(6) {
+			write(10 + k)
+			run(t, e, 10)
+		}
+		if of.copies[1] != fragment.None || o.copies[1] != fragment.None || o.Related(1) != of {
+			t.Fatal("both were to be evicted")
+		}
+		e.Drop(0, h, model.NumberKey(1))
+		if len(of.users()) > 0 || o.Related(1) != nil {
+			t.Error("it is gone, and still related")
+		}
+	}
+}
+
+// What is needed loosely is prefetched, to the tier of the copies and to the one above.
+func TestWhatIsNeededLooselyIsPrefetched(t *testing.T) {
+	e := New(Config{Flush: Eager, Prefetch: true, Tiers: []TierConfig{
+		{Name: "device", Capacity: 100, Device: true, WriteRate: 1e9, ReadRate: 1e9}, {Name: "host", Capacity: 120, WriteRate: 1e9, ReadRate: 1e9},
+		{Name: "disk", Capacity: 10000, Remote: true, WriteRate: 1e9, ReadRate: 1e9},
+	}})
+	h := e.History("h")
+	var all []*Object
+	for k := range int64(30) {
+		c, err := e.BeginCapture(0, h, model.NumberKey(k), 20, 1, nil, CaptureOptions{})
+		if err != nil || c.Phase != Ready {
+			t.Fatal(k, err, c)
+		}
+		e.EndCapture(0, c, true)
+		o := c.Rec.Objects()[0]
+		for x := e.Next(0, anyDown); x != nil; x = e.Next(0, anyDown) {
+			if x.Obj == o && x.From == 1 && k%10 > 0 && e.Need(0, o, all[k/10*10], 1) {
+				x.Loosen()
+			}
+			e.Done(0, x, nil)
+		}
+		if all = append(all, o); k%10 > 0 && o.Related(1) == nil {
+			o.extra().needing().of, o.more.needs.tier, o.more.needs.loose = all[k/10*10], 1, true
+			m := all[k/10*10].extra().needing()
+			m.users = append(m.users, o)
+		}
+	}
+	var hints []plan.Hint
+	for k := int64(29); k >= 0; k-- {
+		hints = append(hints, plan.Hint{Key: model.NumberKey(k), Op: plan.Last})
+	}
+	e.Hint(0, h, hints)
+	e.StartPrefetch(0, h)
+	host, times := map[int]int{}, 0
+	carry := func() {
+		for x := e.Next(0, anyUp); x != nil; x = e.Next(0, anyUp) {
+			if k := slices.Index(all, x.Obj); x.To == 1 {
+				if host[k]++; k%10 > 0 && host[k/10*10] == 0 {
+					times++
+				}
+			}
+			e.Done(0, x, nil)
+		}
+	}
+	for k := int64(29); k >= 0; k-- {
+		carry()
+		r, err := e.BeginRestore(0, h, model.NumberKey(k), RestoreOptions{Into: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if carry(); r.Phase != Ready {
+			t.Fatalf("checkpoint %d: phase %v", k, r.Phase)
+		}
+		e.HandOver(0, r)
+		e.EndRestore(0, r)
+	}
+	if times > 3 {
+		t.Errorf("%d checkpoints came to the host before what they need: %v", times, host)
 	}
 }
 

@@ -272,6 +272,7 @@ func (e *Engine) free(o *Object, t int) fragment.ID {
 	}
 	o.copies[t] = fragment.None
 	e.releaseNeeded(o, t)
+	o.forgetSize(t)
 	spoiled := o.spoiled&(1<<t) != 0
 	o.spoiled &^= 1 << t
 	gap := tr.table.Free(id)
@@ -429,6 +430,9 @@ func (e *Engine) discardObject(now int64, o *Object) {
 	}
 	e.withdrawClaims(now, o, false)
 	e.cancelLoads(o, func(int) {}) // updateCopy frees their room
+	if o.hasNeed() && o.more.needs.loose {
+		e.forgetNeed(o)
+	}
 	for t := range e.tiers {
 		e.updateCopy(now, o, t)
 	}

@@ -28,7 +28,7 @@ type Transfer struct {
 	Obj            *Object
 	sent           int64 // bytes that cross the link, or the most that may
 	Stage          Stage // what happens to the bytes
-	Form           Form  // of the bytes, if the stage is Verbatim; the workers read it without the caller's lock
+	Upper, Lower   Form  // of the object at the upper and at the lower end; the workers read them without the caller's lock
 	Side           Side  // where that happens
 	From, To       int   // tiers; -1: the caller's memory
 	FromOff, ToOff int64
@@ -44,6 +44,8 @@ type Transfer struct {
 	handed    int64   // when the engine handed it out, or TakeUp was called
 	at        int     // its place in the crossing of its link
 	wrote     int64   // bytes written by a stage; 0: all of the room
+	rewrote   bool    // Rewrote was called
+	loosens   bool    // Loosen was called
 	duplicate *Object // Relocate, Encode, Decode: has the other place
 	spent     int64   // ns for which the stage kept the link waiting
 }
@@ -268,6 +270,9 @@ func (e *Engine) flushed(now int64, x *Transfer, err error) {
 		e.tiers[x.To].inflow.arrived(now, e.count, o.Bytes(x.To))
 		o.fail(nil)
 		e.step(o, x.To, lifecycle.WriteDone)
+		if x.loosens {
+			e.loosen(o, x.From)
+		}
 		if e.row(o, x.From).State == lifecycle.WriteComplete {
 			e.step(o, x.From, lifecycle.FlushDone)
 		}

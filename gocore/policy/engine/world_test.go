@@ -666,6 +666,9 @@ func (w *world) done(i int, err error) {
 	}
 	after := w.cat.ends(x, err)
 	was := copyOf(w.e, x)
+	if x.Kind == Flush && x.Obj.Source(x.From) != nil && w.now%2 == 0 {
+		x.Loosen()
+	}
 	w.e.Done(w.now, x, err)
 	if is := copyOf(w.e, x); is.State.HasBytes() && (is.Verified != was.Verified || is.Born != was.Born) {
 		w.fatalf("%v was %+v before it was moved, and is %+v", name(x.Obj), was, is)

@@ -215,7 +215,7 @@ func (p *Path) room(formed func() int64) int64 {
 
 // movesEncoded tells whether encoded bytes move as they are. A checkpoint of this form may have its plain bytes all the same.
 func (p *Path) movesEncoded() bool {
-	return p.x.Stage == engine.Verbatim && p.x.Form == engine.Encoded && p.version.Encoding != nil
+	return p.x.Stage == engine.Verbatim && p.x.Lower == engine.Encoded && p.version.Encoding != nil
 }
 
 func (p *Path) sinkOf(t int) (sink, error) {
