@@ -29,10 +29,8 @@ const (
 // anchorShare is the part (as a divisor) of a device's tier that an anchor may take.
 const anchorShare = 4
 
-// Relates tells whether a device may encode checkpoints with others. A tier below the host would need the anchor's copy there, too.
-func (c *Cache) Relates() bool {
-	return c.Host != nil && c.Engine.Below(c.HostTier()) < 0
-}
+// Relates tells whether a device may encode checkpoints with others.
+func (c *Cache) Relates() bool { return c.Host != nil }
 
 // Left is with how many checkpoints more the anchor can be encoded.
 func (a *Anchor) Left() int { return mostRelated - a.Count }
@@ -78,6 +76,7 @@ func (c *Cache) KeepAnchor(r *Reduction, rec *engine.Record, t int, bytes int64)
 		return
 	}
 	if kept, ok := c.Engine.Keep(c.Now(), rec, t); ok {
+		rec.Version.Anchor = true
 		r.Anchor = &Anchor{Kept: kept, of: r, own: bytes, sizes: bytes, ended: 1}
 		c.anchors = append(c.anchors, r.Anchor)
 	}

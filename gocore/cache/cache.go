@@ -51,6 +51,7 @@ type Cache struct {
 	// Reductions are those of histories whose checkpoints are encoded, by name.
 	Reductions map[string]*Reduction
 	anchors    []*Anchor              // of all histories, also those that are about to be let go
+	wrapped    map[string]*Wrapped    // by history
 	staging    map[int]*deviceStaging // by tier
 
 	// What package store adds when it opens a store. All but Unmapped are called with the lock held.
@@ -87,7 +88,7 @@ func (c *Cache) Unlock() { c.mu.Unlock() }
 func New(set config.Settings) *Cache {
 	return &Cache{
 		Set: set, began: time.Now(), Layouts: checkpoint.NewLayouts(set.Describes), Line: figures.Timeline{Limit: set.Timeline},
-		Callers: map[Caller]struct{}{}, Blocked: map[WaitingCapture]struct{}{}, Reductions: map[string]*Reduction{},
+		Callers: map[Caller]struct{}{}, Blocked: map[WaitingCapture]struct{}{}, Reductions: map[string]*Reduction{}, wrapped: map[string]*Wrapped{},
 	}
 }
 

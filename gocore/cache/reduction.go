@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/figures"
 	"velocpy/gocore/policy/encoding"
 	"velocpy/gocore/policy/engine"
@@ -35,6 +36,9 @@ func (c *Cache) ExpectBytes(r *engine.Record, f engine.Form) int64 {
 	if known == nil || c.GoesWhole(r) {
 		return r.Size
 	}
+	if f == engine.Difference && c.DeviceTier(r.Top()) != nil && c.EncodesOnDevice(known) {
+		return c.expectWrapped(r)
+	}
 	x := encoding.Checkpoint{Layout: r.Version.Layout.ID, Queued: f == engine.Encoded && c.EncodesOnDevice(known) && c.DeviceTier(r.Top()) != nil}
 	if x.Queued {
 		x.Removable = c.AnchorFor(known, r, r.Top()) != nil
@@ -47,6 +51,16 @@ func (c *Cache) ExpectBytes(r *engine.Record, f engine.Form) int64 {
 	return known.Planner.Expect(x, r.Size)
 }
 
+// expectWrapped predicts the room of a checkpoint on the disk whose encoded bytes the host has.
+func (c *Cache) expectWrapped(r *engine.Record) int64 {
+	l, e := r.Version.Layout, r.Version.Encoding
+	if e == nil {
+		return r.Size
+	}
+	const perContainer = 4
+	return e.Bytes() + metadataOf(l) + perContainer*int64(len(e.Lengths))
+}
+
 // EncodesOnDevice tells whether a device encodes the checkpoints of a history that it has.
 func (c *Cache) EncodesOnDevice(r *Reduction) bool {
 	return r.Planner.OnDevice() || r.Refers && c.Relates()
@@ -55,9 +69,9 @@ func (c *Cache) EncodesOnDevice(r *Reduction) bool {
 // MostTogether is the largest room of checkpoints that go to the disk together, by one request. They stay as they are: encoding each would take them apart.
 const MostTogether = 64 << 10
 
-// ShapeOf says how a checkpoint is kept that takes so much room in memory, and whose fastest tier is the one with a number; nil: as it is in all tiers. The lock
-// is held.
-func (c *Cache) ShapeOf(history string, room int64, top int) *engine.Shape {
+// ShapeOf says how a checkpoint of a layout is kept that takes so much room in memory, and whose fastest tier is the one with a number; nil: as it is in all tiers. The
+// lock is held.
+func (c *Cache) ShapeOf(history string, l *checkpoint.Layout, room int64, top int) *engine.Shape {
 	r := c.Reductions[history]
 	if r == nil || room <= MostTogether || r.Planner.Method() == encoding.Raw {
 		return nil
@@ -72,6 +86,8 @@ func (c *Cache) ShapeOf(history string, room int64, top int) *engine.Shape {
 		switch {
 		case c.DeviceTier(t) != nil:
 		case t == c.HostTier() && c.Host != nil && !onDevice: // callers, a lineage or a compressor use the plain bytes there
+		case onDevice && r.Refers && c.Relates() && t != c.HostTier():
+			s.Forms[t], s.Sizes[t], some = engine.Difference, roomOfWrapped(l, room), true
 		default:
 			s.Forms[t], s.Sizes[t], some = form, most, true
 		}

@@ -19,9 +19,10 @@ type Version struct {
 	Time    int64 // time of capture, ns since 1970 (UTC); 0: the catalog does not tell
 	Pending any   // how the bytes are taken; nil once they have been. A *pending.Capture, of a package that imports this one
 
-	Encoding *model.Encoding // of the copies that are encoded; nil: they have the plain bytes
-	// Difference says where the bytes of the copy on the disk are, if it refers to others; nil: it has all of them.
+	Encoding *model.Encoding // of the copies that are encoded, if they are no objects of a lineage; nil: they have the plain bytes
+	// Difference says where the bytes of the copy on the disk are, if that is an object of a lineage; nil: it is none.
 	Difference *model.Difference
+	Anchor     bool // a device has encoded others with it, or may
 
 	Place  int64       // in the schedules of its history, from 1; 0: it has none
 	Waited bool        // its flush was put aside once for the sake of a schedule; it is not again

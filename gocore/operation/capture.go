@@ -160,7 +160,7 @@ func (op *capture) begin(h *engine.History, a *CheckpointArgs) error {
 	if dev != nil {
 		o.Top = dev.Tier
 	}
-	o.Shape = s.ShapeOf(h.Name, size, o.Top)
+	o.Shape = s.ShapeOf(h.Name, l, size, o.Top)
 	op.device, op.streams, op.asked = dev, append([]uint64(nil), a.Streams...), op.now()
 	ready, err := op.fenceSources(size, a.SourceStays)
 	if err != nil {

@@ -1,8 +1,8 @@
 package engine
 
 import (
-	"slices"
 	"math"
+	"slices"
 	"testing"
 
 	"velocpy/gocore/model"

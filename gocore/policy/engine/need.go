@@ -15,6 +15,7 @@ type needs struct {
 	tier  int       // of a copy that needs another
 	of    *Object   // … the copy of this object; nil: no copy needs another
 	loose bool      // … or the tier below has both
+	asked bool      // FlushFirst was called for it
 	users []*Object // those that need a copy of the object
 }
 
@@ -88,6 +89,9 @@ func (m *more) needing() *needs {
 	}
 	return m.needs
 }
+
+// asked tells whether what o needs was to be flushed before it.
+func (o *Object) asked() bool { return o.hasNeed() && o.more.needs.asked }
 
 // isNeeded tells whether copies of other objects need o's copy in tier t.
 func (o *Object) isNeeded(t int) bool {

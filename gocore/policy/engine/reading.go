@@ -39,6 +39,14 @@ func (e *Engine) Keep(now int64, r *Record, t int) (x Reading, ok bool) {
 	return x, false
 }
 
+// KeepCopy is Keep for an object's copy of any form, also while another copy is lent, or nobody refers to the object any more: for a caller that gives it up soon.
+func (e *Engine) KeepCopy(now int64, o *Object, t int) (x Reading, ok bool) {
+	if !e.complete(o, t) {
+		return x, false
+	}
+	return e.beginReading(now, o, t), true
+}
+
 // Obstructs tells whether a copy that Keep keeps should be given up now: the checkpoint is gone, or lent to a caller for the last time; or a claim waits for room in any
 // tier, and no flush makes room in this one; or the copy lies behind the end of the tier, or in a retired range.
 func (e *Engine) Obstructs(x Reading) bool {

@@ -80,6 +80,25 @@ func (e *Engine) Redo(now int64, x *Transfer) {
 	e.makeProgress(now)
 }
 
+// Flushes tells whether a flush of o's copy in tier t is under way.
+func (e *Engine) Flushes(o *Object, t int) bool { return o.runs&(1<<t) != 0 }
+
+// CanFlushFirst tells whether FlushFirst helps: what the object of a flush needs can go to the tier first. Each flush asks for that once.
+func (e *Engine) CanFlushFirst(of *Object, x *Transfer) bool {
+	l := e.links[x.From]
+	return !of.gone && !x.Obj.asked() && !l.refuses(e, of) && e.complete(of, x.From) && e.lower(of, x.From) < 0
+}
+
+// FlushFirst takes the place of Done for a flush that is better carried out behind that of what its object needs. It is repeated behind that.
+func (e *Engine) FlushFirst(now int64, x *Transfer) {
+	o := x.Obj
+	if of := o.Source(x.From); of != nil {
+		o.more.needs.asked = true
+		e.queueFlush(now, x.From, of, true)
+	}
+	e.Redo(now, x)
+}
+
 // Continue makes the engine count its captures from where an earlier engine stopped.
 func (e *Engine) Continue(written int64) { e.count = max(e.count, written) }
 

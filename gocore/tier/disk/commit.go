@@ -56,8 +56,12 @@ func (v *versions) sendCommit(at place, f *inFlightCommit) {
 	b.Serial = v.serial(r)
 	v.inFlight[at] = append(v.inFlight[at], f)
 	v.tier.cache.Hold()
+	encoded := b.Encoding
+	if b.Difference != nil { // that is of the host's copy
+		encoded = nil
+	}
 	v.dir.Commit(&durable.Change{History: r.Hist.Name, Off: f.x.ToOff, Tag: f, Put: &catalog.Row{
-		Key: r.Key, Serial: b.Serial, Time: b.Time, Align: r.Align, Sums: b.Sums, Leaves: f.leaves, Meta: b.Meta, Content: catalog.ContentOf(b.Encoding, b.Difference), Encoding: b.Encoding,
+		Key: r.Key, Serial: b.Serial, Time: b.Time, Align: r.Align, Sums: b.Sums, Leaves: f.leaves, Meta: b.Meta, Content: catalog.ContentOf(encoded, b.Difference), Encoding: encoded,
 		Difference: b.Difference, Layout: &catalog.Layout{Layout: b.Layout.Layout},
 	}})
 }

@@ -1,11 +1,17 @@
 package path
 
 import (
+	"errors"
 	"slices"
 
+	"velocpy/gocore/base/description"
+	"velocpy/gocore/base/memory"
+	"velocpy/gocore/base/status"
 	"velocpy/gocore/model"
 	"velocpy/gocore/reduction/codec"
+	"velocpy/gocore/reduction/object"
 	"velocpy/gocore/reduction/regions"
+	"velocpy/gocore/tier"
 )
 
 // Anchor is a checkpoint with whose bytes others of the same layout are encoded on a device: with what they have in common, they become smaller. It has no anchor itself.
@@ -14,8 +20,17 @@ type Anchor struct {
 	At       int64           // offset of these, then
 	Encoding *model.Encoding // of its copy on the host; nil: that has the plain bytes. …
 	Bytes    []byte          // … This is the copy, while the other is decoded
+	Stored   *StoredAnchor   // where it is, if the host does not have it; nil: the host or the device does
 	// Ended is called once, when the transfer does not need the anchor any more.
 	Ended func(Outcome)
+}
+
+// StoredAnchor is the object of an anchor in a tier that the host cannot address.
+type StoredAnchor struct {
+	Tier    int
+	Lineage uint64
+	Source  model.Source
+	memory  *memory.Mapping // its containers, once they have been read
 }
 
 // Outcome is what an encoder came to with an anchor.
@@ -33,6 +48,7 @@ func (p *Path) endAnchor(did Outcome) {
 	if p.anchor != nil {
 		p.result.Staged.Related = did == Used
 		p.anchor.Ended(did)
+		p.anchor.Stored.free()
 	}
 	p.anchor = nil
 }
@@ -69,5 +85,43 @@ func (a *Anchor) reference(spans []model.Span, e *model.Encoding) regions.Refere
 			err = c.Decode(plain, nil, 1)
 		}
 		return err
+	}
+}
+
+// readAnchor brings the containers of an anchor that is stored to memory beside the cache.
+func (p *Path) readAnchor() error {
+	if p.anchor == nil || p.anchor.Stored == nil {
+		return nil
+	}
+	a, s, l := p.anchor, p.anchor.Stored, p.version.Layout
+	opened, err := p.c.Objects(s.Tier).Open(tier.Object{Offset: s.Source.Offset, Bytes: s.Source.Bytes()})
+	if err != nil {
+		return err
+	}
+	read := func(_ int, at int64, room []byte) error { return opened.Read(at, room, func(int64, int64) {}) }
+	of := &model.Difference{Lineage: s.Lineage, Number: s.Source.Number, Data: s.Source.Data, Meta: s.Source.Meta}
+	r, err := object.Open(of, description.Names(&l.Layout), l.Spans, read)
+	if damage := new(object.Damage); errors.As(err, &damage) {
+		return status.Wrap(status.Corrupt, damage, "the bytes read are not those that were captured").AtTier(p.c.Tiers[s.Tier])
+	}
+	if err != nil {
+		return err
+	}
+	e, whole := r.Whole()
+	if !whole { // cannot happen: it has no sources
+		return status.New(status.Corrupt, "an anchor has bytes of others").AtTier(p.c.Tiers[s.Tier])
+	}
+	if s.memory, err = memory.Map("anchor", max(s.Source.Data, 1)); err != nil {
+		return status.Wrap(status.IO, err, "cannot map memory beside the cache")
+	}
+	a.Encoding, a.Bytes = e, s.memory.Bytes(0, s.Source.Data)
+	return read(object.Own, 0, a.Bytes)
+}
+
+// free gives back the memory of a stored anchor, if there is any.
+func (s *StoredAnchor) free() {
+	if s != nil && s.memory != nil {
+		_ = s.memory.Unmap() // no other goroutine uses it
+		s.memory = nil
 	}
 }

@@ -13,7 +13,15 @@ import (
 
 // decodes tells whether the source has an encoding or a difference. A transfer with a decoding stage may also find the plain bytes.
 func (p *Path) decodes() bool {
-	return p.x.Stage == engine.Decoding && (p.version.Encoding != nil || p.version.Difference != nil)
+	return p.x.Stage == engine.Decoding && (p.version.Encoding != nil || p.difference() != nil)
+}
+
+// difference is that of the copy which a transfer brings up; nil: it has none. Meanwhile the copy in a tier below may get one.
+func (p *Path) difference() *model.Difference {
+	if p.x.Lower != engine.Difference {
+		return nil
+	}
+	return p.version.Difference
 }
 
 // stored are the spans of the source that the path reads, or the whole of it where these depend on the encoding.
@@ -21,8 +29,8 @@ func (p *Path) stored() []model.Span {
 	switch {
 	case !p.decodes():
 		return p.spans
-	case p.version.Difference != nil:
-		return []model.Span{{Bytes: p.version.Difference.Bytes()}}
+	case p.difference() != nil:
+		return []model.Span{{Bytes: p.difference().Bytes()}}
 	}
 	return []model.Span{{Bytes: p.version.Encoding.Bytes()}}
 }
@@ -58,7 +66,7 @@ func (p *Path) decode(to []byte) error {
 		return p.source.Read(at, room, func(int64, int64) {})
 	}
 	var err error
-	if p.version.Difference != nil {
+	if p.difference() != nil {
 		err = p.decodeDifference(from, &read, to)
 	} else {
 		err = regions.Decode(p.version.Layout.Spans, p.version.Encoding, p.wanted(), from, to, p.arrived, p.options())

@@ -44,6 +44,10 @@ type Staged struct {
 	Difference *model.Difference // that was written; nil: none
 	First      int64             // bytes of its first occurrences
 
+	// Of encoded bytes that moved as they are. Encoding is that of what was brought up, or written; nil: plain bytes were, or a difference.
+	Forwarded bool
+	Rewritten bool // they were encoded anew, without an anchor that is gone
+
 	Mended []uint32 // numbers of damaged objects whose bytes were taken from checkpoints in memory
 }
 
@@ -84,8 +88,11 @@ var ErrRoom = errors.New("the encoded bytes need more room than was predicted")
 
 // runStaged is run for transfers with and without a stage.
 func (p *Path) runStaged() error {
-	if p.x.Stage == engine.Verbatim {
+	switch {
+	case p.x.Stage == engine.Verbatim:
 		return p.run()
+	case p.forwards():
+		return p.forward()
 	}
 	if err := p.begin(); err != nil {
 		return err
@@ -98,6 +105,9 @@ func (p *Path) runStaged() error {
 func (p *Path) begin() error {
 	p.began = time.Now()
 	if p.x.Stage != engine.Encoding {
+		if err := p.readAnchor(); err != nil {
+			return p.end(err)
+		}
 		return nil
 	}
 	if p.o.Planner != nil {
@@ -127,7 +137,7 @@ func (p *Path) staged(err error, took time.Duration) error {
 	}
 	s.Took, s.Follows = took.Nanoseconds(), p.plan.Follows
 	switch {
-	case s.Difference != nil, p.decodes() && p.version.Difference != nil:
+	case s.Difference != nil, p.decodes() && p.difference() != nil:
 		s.Way = encoding.Difference
 	case p.anchor != nil && (s.Encoding != nil || p.decodes()):
 		s.Way = encoding.Difference

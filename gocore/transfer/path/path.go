@@ -62,6 +62,8 @@ type Options struct {
 	From, To []byte
 	// Read is called when all bytes have been read, before the last of them are verified; nil: no function is.
 	Read func()
+	// Forwarder is for a transfer of encoded bytes to a tier that keeps them in another form; nil: it is none.
+	Forwarder Forwarder
 	// Planner decides whether a transfer with an encoding stage encodes; nil: it does not.
 	Planner Planner
 	// Anchor is the checkpoint with which one was encoded that a transfer decodes; nil: none.

@@ -21,7 +21,7 @@ type stage interface {
 func (p *Path) stagesFor(want []int32) []stage {
 	up := p.x.Kind == engine.Load || p.x.Kind == engine.Fetch
 	switch to := p.sink.Bytes(); {
-	case p.movesEncoded(): // checksums are those of the plain bytes
+	case p.movesEncoded(), p.forwards(): // checksums are those of the plain bytes
 		p.result.Leaves = p.version.AllLeaves()
 		return nil
 	case up && to != nil:

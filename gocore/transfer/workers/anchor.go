@@ -71,28 +71,60 @@ func (s *Workers) mayJoin(x *engine.Transfer) int {
 	return mostAccumulated
 }
 
-// anchorOf is the anchor with which a checkpoint was encoded that a transfer decodes; nil: none. The engine keeps its copy as long as the one that is read.
+// anchorOf is the anchor with which a checkpoint was encoded that a transfer decodes; nil: none.
 func (w *worker) anchorOf(x *engine.Transfer) *path.Anchor {
-	if x.Stage != engine.Decoding {
+	if x.Stage != engine.Decoding || x.Upper != engine.Raw || x.Lower == engine.Difference {
 		return nil
 	}
 	s := w.s
 	s.Lock()
-	defer s.Unlock()
-	o := x.Obj.Source(x.From)
-	if o == nil || s.Host == nil || x.From != s.HostTier() {
+	defer s.Leave()
+	of := x.Obj.Related(x.From)
+	switch {
+	case s.Host == nil || x.From != s.HostTier():
 		return nil
+	case x.Obj.Source(x.From) == nil: // the disk has both
+		return s.anchorAnywhere(x, of)
 	}
-	of := o.Made().Version
-	bytes := of.Layout.End()
-	if of.Encoding != nil {
-		bytes = of.Encoding.Bytes()
-	}
-	anchor := &path.Anchor{Encoding: of.Encoding, Bytes: s.Host.Bytes(s.Engine.Offset(o, x.From), bytes), Ended: func(path.Outcome) {}}
+	anchor := s.anchorOnHost(of, x.From) // the engine keeps it as long as the copy that is read
 	if x.To >= 0 && s.DeviceTier(x.To) != nil {
-		s.readAnchor(anchor, o.Made(), x.To)
+		s.readAnchor(anchor, of.Made(), x.To)
 	}
 	return anchor
+}
+
+// anchorAnywhere is anchorOf for a checkpoint of which the disk has a copy, and what it needs: the device's copy of the anchor, else the host's, else the disk's. The
+// lock is held.
+func (s *Workers) anchorAnywhere(x *engine.Transfer, of *engine.Object) *path.Anchor {
+	d := x.Rec.Version.Difference
+	if d == nil || !d.Refers {
+		return nil
+	}
+	if of != nil {
+		a := &path.Anchor{}
+		if x.To >= 0 && s.DeviceTier(x.To) != nil {
+			s.readAnchor(a, of.Made(), x.To)
+		}
+		if a.Device {
+			return a
+		}
+		if reading, ok := s.Engine.KeepCopy(s.Now(), of, x.From); ok {
+			a = s.anchorOnHost(of, x.From)
+			a.Ended = func(path.Outcome) { s.endReading(reading) }
+			return a
+		}
+	}
+	if len(s.Disk.Hold(d.Lineage, d.Sources)) > 0 { // cannot happen: its copy on the disk holds it
+		return nil
+	}
+	return &path.Anchor{
+		Stored: &path.StoredAnchor{Tier: s.Engine.Below(x.From), Lineage: d.Lineage, Source: d.Sources[0]},
+		Ended: func(path.Outcome) {
+			s.Lock()
+			defer s.Leave()
+			s.Disk.LetGo(d.Sources)
+		},
+	}
 }
 
 // readAnchor lets a load use the plain bytes of an anchor that its device has.
@@ -102,9 +134,11 @@ func (s *Workers) readAnchor(a *path.Anchor, of *engine.Record, t int) {
 		return
 	}
 	a.Device, a.At = true, s.Engine.Offset(reading.Obj, t)
-	a.Ended = func(path.Outcome) {
-		s.Lock()
-		defer s.Leave()
-		s.Engine.EndReading(s.Now(), reading)
-	}
+	a.Ended = func(path.Outcome) { s.endReading(reading) }
+}
+
+func (s *Workers) endReading(x engine.Reading) {
+	s.Lock()
+	defer s.Leave()
+	s.Engine.EndReading(s.Now(), x)
 }

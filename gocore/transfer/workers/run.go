@@ -107,6 +107,7 @@ func (s *Workers) done(w *worker, taken []*engine.Transfer, n int, results []*pa
 	}
 	now := s.Now()
 	engine.Together(now, all)
+	s.flushed.Broadcast()
 	for i, x := range all {
 		s.takeResult(x, results[i], share(took, x.Rec.Size, bytes))
 		if errors.Is(results[i].Err, path.ErrRoom) {
@@ -114,6 +115,11 @@ func (s *Workers) done(w *worker, taken []*engine.Transfer, n int, results []*pa
 			if s.UsesDisk(x) {
 				s.Disk.Ended(x, nil)
 			}
+			continue
+		}
+		if errors.Is(results[i].Err, path.ErrAnchor) {
+			s.Engine.FlushFirst(now, x)
+			s.Disk.Ended(x, nil)
 			continue
 		}
 		if s.Disk != nil && s.Disk.Commits(x, results[i].Err) {

@@ -26,7 +26,7 @@ type alike struct {
 
 // planner returns what plans a transfer; nil if it has no encoder, or its history none any more.
 func (w *worker) planner(x *engine.Transfer) path.Planner {
-	if x.Stage != engine.Encoding {
+	if x.Stage != engine.Encoding || x.Upper != engine.Raw {
 		return nil
 	}
 	return &planner{s: w.s, x: x, room: &w.room}
@@ -97,6 +97,10 @@ func (s *Workers) reduction(x *engine.Transfer) *cache.Reduction {
 
 // takeStaged takes over what a stage did, before the engine is told of the transfer's end. Its share of the link's time is so many ns. The lock is held.
 func (s *Workers) takeStaged(x *engine.Transfer, did *path.Staged, share int64) {
+	if did.Forwarded {
+		s.takeForwarded(x, did)
+		return
+	}
 	r := s.reduction(x)
 	if len(did.Mended) > 0 {
 		warnOfDamage(x, did.Mended)

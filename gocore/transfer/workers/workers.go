@@ -3,6 +3,7 @@
 package workers
 
 import (
+	"sync"
 	"time"
 
 	"velocpy/gocore/base/memory"
@@ -18,6 +19,7 @@ type Workers struct {
 	pools    []*workerPool
 	verifier backgroundVerifier
 	occupied map[direction]*occupied // by which transfers
+	flushed  *sync.Cond              // the lock's: a checkpoint that others were encoded with may have come to the disk, or failed to
 	running  int
 	Grace    time.Duration // for which a run that is held back may take longer than twice what was predicted. The lock guards it
 	none     func()        // called when the last worker has ended; the lock is not held
@@ -33,7 +35,7 @@ type Fetcher interface {
 
 // Start starts the workers. none is called when the last of them has ended. The lock is held.
 func Start(c *cache.Cache, none func()) *Workers {
-	s := &Workers{Cache: c, none: none, Grace: grace, occupied: map[direction]*occupied{}}
+	s := &Workers{Cache: c, none: none, Grace: grace, occupied: map[direction]*occupied{}, flushed: sync.NewCond(c)}
 	s.pools = s.newPools()
 	for _, c := range s.pools {
 		for range c.size {
@@ -66,6 +68,7 @@ func (s *Workers) Stop() {
 		c.wake.Broadcast()
 	}
 	s.verifier.wake.Broadcast()
+	s.flushed.Broadcast()
 	s.stopTimers()
 	s.LetGoAnchors(true)
 }

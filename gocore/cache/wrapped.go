@@ -1,0 +1,73 @@
+package cache
+
+import (
+	"math/rand/v2"
+
+	"velocpy/gocore/checkpoint"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/engine"
+)
+
+// A disk keeps what a device has encoded with an anchor as an object of a lineage, and the anchor too: then the room of the anchor's object stays reserved as long as
+// one that needs it is there. The containers are written as they are. Other encoded checkpoints have no object.
+
+// Wrapped is the lineage of such objects of one history. The cache's lock guards it.
+type Wrapped struct {
+	ID     uint64
+	last   uint32
+	places map[*engine.Object]model.Source // of the anchors
+}
+
+// WrappedOf returns that of a history.
+func (c *Cache) WrappedOf(history string) *Wrapped {
+	w := c.wrapped[history]
+	if w == nil {
+		const options = 1<<16 - 1 // no writer has these: no lineage goes on with this one
+		w = &Wrapped{ID: rand.Uint64() &^ options, places: map[*engine.Object]model.Source{}}
+		c.wrapped[history] = w
+	}
+	return w
+}
+
+// Next returns the number of the next object.
+func (w *Wrapped) Next() uint32 {
+	w.last++
+	return w.last
+}
+
+// HoldAnchor finds the object of an anchor, and holds it for one that is about to be written; nil: the disk does not have it.
+func (c *Cache) HoldAnchor(w *Wrapped, of *engine.Object) *model.Source {
+	s, ok := w.places[of]
+	if !ok || len(c.Disk.Hold(w.ID, []model.Source{s})) > 0 {
+		return nil
+	}
+	return &s
+}
+
+// WroteWrapped records that an object has been written at an offset, and forgets the anchors that are gone.
+func (c *Cache) WroteWrapped(w *Wrapped, o *engine.Object, off int64, x *model.Difference) {
+	c.Disk.Wrote(off, x)
+	if !o.Made().Version.Anchor {
+		return
+	}
+	for other, s := range w.places {
+		if !c.Disk.HasObject(w.ID, &s) {
+			delete(w.places, other)
+		}
+	}
+	w.places[o] = model.Source{Number: x.Number, Data: x.Data, Meta: x.Meta, Offset: off}
+}
+
+// IsWrapped tells whether the disk keeps the encoded bytes that a transfer brings down as an object. A checkpoint becomes an anchor before it goes to the disk.
+func IsWrapped(x *engine.Transfer) bool {
+	return x.Rec.Version.Anchor || x.Obj.Related(x.From) != nil
+}
+
+// roomOfWrapped is the most that the object of a checkpoint may need whose room in memory is so much.
+func roomOfWrapped(l *checkpoint.Layout, room int64) int64 { return mostOfObject(room) + metadataOf(l) }
+
+// metadataOf bounds the metadata of an object with what a device has encoded, but for the lengths of containers: those are within a part of the containers' room.
+func metadataOf(l *checkpoint.Layout) int64 {
+	const region, least = 64, 256
+	return least + region*int64(len(l.Spans)) + int64(len(l.Text))
+}

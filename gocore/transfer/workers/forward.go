@@ -1,0 +1,103 @@
+package workers
+
+import (
+	"velocpy/gocore/base/safego"
+	"velocpy/gocore/cache"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/transfer/path"
+)
+
+// forwarder plans one transfer of encoded bytes to the disk.
+type forwarder struct {
+	s      *Workers
+	x      *engine.Transfer
+	source *model.Source // held for the object that is written; nil: it needs none
+}
+
+// forwarder returns what plans a transfer; nil if it moves no encoded bytes to a tier that keeps them in another form.
+func (w *worker) forwarder(x *engine.Transfer) path.Forwarder {
+	if x.Stage != engine.Encoding || x.Upper == engine.Raw {
+		return nil
+	}
+	return &forwarder{s: w.s, x: x}
+}
+
+// Forward implements path.Forwarder. While another worker brings the anchor to the disk, this one waits.
+func (f *forwarder) Forward() (path.Forward, error) {
+	s, x := f.s, f.x
+	s.Lock()
+	defer s.Leave()
+	if !cache.IsWrapped(x) {
+		return path.Forward{}, nil
+	}
+	wrapped := s.WrappedOf(x.Rec.Hist.Name)
+	to := path.Forward{Wrapped: true, Lineage: wrapped.ID, Most: x.Obj.WasEnlarged(x.To)}
+	if of := x.Obj.Related(x.From); of != nil {
+		for {
+			if f.source = s.HoldAnchor(wrapped, of); f.source != nil || !s.awaitsFlush(of, x) {
+				break
+			}
+			s.flushed.Wait()
+		}
+		if to.Reference = f.source; f.source == nil {
+			if s.Engine.CanFlushFirst(of, x) {
+				return to, path.ErrAnchor
+			}
+			to.Lost = s.anchorOnHost(of, x.From)
+		}
+	}
+	to.Number = wrapped.Next()
+	return to, nil
+}
+
+// awaitsFlush tells whether a transfer can wait until an anchor is on the disk: a worker is about to bring it there. The lock is held.
+func (s *Workers) awaitsFlush(of *engine.Object, x *engine.Transfer) bool {
+	_, bad := safego.Poisoned()
+	return !bad && !s.Closing && s.Engine.Flushes(of, x.From)
+}
+
+// Leave implements path.Forwarder.
+func (f *forwarder) Leave(x *model.Difference) {
+	s := f.s
+	s.Lock()
+	defer s.Leave()
+	switch {
+	case x != nil:
+		s.WroteWrapped(s.WrappedOf(f.x.Rec.Hist.Name), f.x.Obj, f.x.ToOff, x)
+	case f.source != nil:
+		s.Disk.LetGo([]model.Source{*f.source})
+	}
+	s.flushed.Broadcast()
+}
+
+// anchorOnHost is an anchor whose copy on the host the engine keeps. The lock is held.
+func (s *Workers) anchorOnHost(o *engine.Object, t int) *path.Anchor {
+	of := o.Made().Version
+	bytes := of.Layout.End()
+	if of.Encoding != nil {
+		bytes = of.Encoding.Bytes()
+	}
+	return &path.Anchor{Encoding: of.Encoding, Bytes: s.Host.Bytes(s.Engine.Offset(o, t), bytes), Ended: func(path.Outcome) {}}
+}
+
+// takeForwarded takes over what a transfer of encoded bytes did, before the engine is told of its end. The lock is held.
+func (s *Workers) takeForwarded(x *engine.Transfer, did *path.Staged) {
+	v := x.Rec.Version
+	if x.Wrote(min(did.Written(), x.Writes())); x.Stage == engine.Decoding {
+		if v.Difference != nil { // otherwise it is the same
+			v.Encoding = did.Encoding
+		}
+		return
+	}
+	if x.Spent(0); did.Difference == nil {
+		return
+	}
+	v.Difference = did.Difference
+	if did.Rewritten {
+		x.Rewrote()
+	}
+	if did.Difference.Refers {
+		x.Loosen()
+	}
+}
