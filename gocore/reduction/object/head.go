@@ -65,9 +65,9 @@ func (h *head) stored() int64 {
 	return h.firsts[len(h.firsts)-1].End()
 }
 
-// metadata returns the metadata of an object, with a body as pack returns it.
-func (h *head) metadata(body []byte) []byte {
-	p := make([]byte, headerBytes, headerBytes+2*len(h.firsts)+3*len(h.encoding.Lengths)+len(body))
+// metadata returns the metadata of an object. Form and lengths of the body are those of b, not the head's.
+func (h *head) metadata(b *body) []byte {
+	p := make([]byte, headerBytes, headerBytes+2*len(h.firsts)+3*len(h.encoding.Lengths)+len(b.stored))
 	if h.refers {
 		p[atRefers] = 1
 		p = binary.AppendUvarint(p, uint64(h.reference))
@@ -83,15 +83,24 @@ func (h *head) metadata(body []byte) []byte {
 	le.PutUint32(p[atVersion:], version)
 	le.PutUint32(p[atNumber:], h.number)
 	le.PutUint64(p[atLineage:], h.lineage)
-	p[atForm] = byte(h.form)
+	p[atForm] = byte(b.form)
 	p[atPart] = byte(h.encoding.Part/model.PartGrain - 1)
 	le.PutUint32(p[atRegions:], uint32(len(h.firsts)))
 	le.PutUint64(p[atTable:], uint64(len(p)-headerBytes))
-	le.PutUint32(p[atBody:], uint32(len(body)))
-	le.PutUint32(p[atPlain:], uint32(h.plain))
-	le.PutUint64(p[atBodySum:], xxh3.Hash(body))
+	le.PutUint32(p[atBody:], uint32(len(b.stored)))
+	le.PutUint32(p[atPlain:], uint32(b.plain))
+	le.PutUint64(p[atBodySum:], xxh3.Hash(b.stored))
 	le.PutUint64(p[atSum:], headSum(p))
-	return append(p, body...)
+	return append(p, b.stored...)
+}
+
+// metadataBound bounds the bytes of the metadata with a body of so many, whatever the lengths of the containers are.
+func metadataBound(firsts []model.Span, part, body int64) int64 {
+	containers := int64(0)
+	for _, s := range firsts {
+		containers += model.Containers(s.Bytes, part)
+	}
+	return headerBytes + 5 + 7*int64(len(firsts)) + 3*containers + body
 }
 
 // headSum is the checksum of header and table.
