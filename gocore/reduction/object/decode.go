@@ -27,10 +27,10 @@ func (r *Reader) Decode(wanted []model.Span, slot []byte, arrived func(at, n int
 	var need []int64
 	before, encodedBefore := int64(0), int64(0)
 	if r.reference >= 0 {
-		before, encodedBefore = model.PartGrain, model.ContainerBound(model.PartGrain)
+		before, encodedBefore = r.places[r.reference].plainMost, r.places[r.reference].encodedMost
 	}
 	for range goroutines {
-		need = append(need, d.largest, model.PartGrain, before, encodedBefore)
+		need = append(need, d.largest, d.plainMost, before, encodedBefore)
 	}
 	rooms, err := o.Room.Cut(need...)
 	if err != nil {
@@ -55,13 +55,14 @@ type scratch struct{ encoded, plain, before, encodedBefore []byte }
 
 // decoder is a call of Decode. Each goroutine takes the next group of neighbouring containers, reads it, and decodes them.
 type decoder struct {
-	reader  *Reader
-	slot    []byte
-	arrived func(at, n int64)
-	pieces  []piece
-	groups  []int // index of the first piece of each group
-	largest int64 // encoded bytes of a group
-	losses  Losses
+	reader    *Reader
+	slot      []byte
+	arrived   func(at, n int64)
+	pieces    []piece
+	groups    []int // index of the first piece of each group
+	largest   int64 // encoded bytes of a group
+	plainMost int64 // bounds the plain bytes of a container
+	losses    Losses
 }
 
 // divide makes the groups: neighbouring containers of an object.
@@ -70,11 +71,12 @@ func (d *decoder) divide() {
 	begin := int64(0) // of the group in its object
 	for i := range d.pieces {
 		p := &d.pieces[i]
-		at := d.reader.places[p.object].at
-		end := at[p.container+1]
+		in := d.reader.places[p.object]
+		at, end := in.at, in.at[p.container+1]
 		near := last != nil && last.object == p.object && p.container-last.container <= 1
 		if !near || last.container != p.container && end-begin > inBytes {
 			d.groups, begin = append(d.groups, i), at[p.container]
+			d.plainMost = max(d.plainMost, in.plainMost)
 		}
 		d.largest = max(d.largest, end-begin)
 		last = p
@@ -130,7 +132,7 @@ func (d *decoder) container(pieces []piece, encoded []byte, room *scratch) error
 		needed.add(pieces[i].chunks())
 	}
 	needed.complete(c)
-	before, err := d.reader.before(c, int(pieces[0].object), container, needed, room.before, room.encodedBefore)
+	before, err := d.reader.before(c, int(pieces[0].object), container, &needed, room.before, room.encodedBefore)
 	if err != nil {
 		return err
 	}
@@ -156,49 +158,6 @@ func (d *decoder) container(pieces []piece, encoded []byte, room *scratch) error
 // chunks are the chunks of the container that have the piece: the first one, and the one behind the last.
 func (p *piece) chunks() (first, behind int) {
 	return int(p.from / codec.ChunkBytes), int((p.from + p.n + codec.ChunkBytes - 1) / codec.ChunkBytes)
-}
-
-// chunkSet is a set of the chunks of a container.
-type chunkSet uint16
-
-// A container of model.PartGrain bytes has 16 chunks.
-var _ [16 - model.PartGrain/codec.ChunkBytes]struct{}
-var _ [model.PartGrain/codec.ChunkBytes - 16]struct{}
-
-func (s *chunkSet) add(first, behind int) { *s |= 1<<behind - 1<<first }
-
-// complete adds the chunks that can only be decoded together with those of the set.
-func (s *chunkSet) complete(c *codec.Container) {
-	if *s != 0 && c.Together() > 1 {
-		s.add(0, c.Chunks())
-	}
-}
-
-// ofChunks are the bytes of chunks first to behind-1 of a container's plain bytes, or of its reference; nil if there is none.
-func ofChunks(plain []byte, first, behind int) []byte {
-	if plain == nil {
-		return nil
-	}
-	return plain[first*codec.ChunkBytes : min(behind*codec.ChunkBytes, len(plain))]
-}
-
-// decode decodes the chunks of the set that are not done. before is the reference, if there is one.
-func (s chunkSet) decode(c *codec.Container, plain, before []byte, done *chunkSet) error {
-	for first := 0; first < c.Chunks(); first++ {
-		behind := first
-		for behind < c.Chunks() && (s&^*done)>>behind&1 == 1 {
-			behind++
-		}
-		if behind == first {
-			continue
-		}
-		if err := c.DecodeChunks(ofChunks(plain, first, behind), ofChunks(before, first, behind), first, behind, 1); err != nil {
-			return err
-		}
-		done.add(first, behind)
-		first = behind
-	}
-	return nil
 }
 
 // arrivals joins neighbours before it tells of them.

@@ -21,7 +21,9 @@ const (
 	atNumber  = 12
 	atLineage = 16
 	atForm    = 24 // 1 byte
-	atRefers  = 25 // 1 byte: 1 if the containers have a reference. 2 more are zero
+	atRefers  = 25 // 1 byte: 1 if the containers have a reference
+	atPart    = 26 // 1 byte: how many times model.PartGrain a part has, minus 1
+	atZero    = 27 // 1 byte
 	atRegions = 28
 	atTable   = 32 // length of the table
 	atBody    = 40 // length of the body, and of its plain bytes: 4 bytes each
@@ -29,6 +31,9 @@ const (
 	atBodySum = 48
 	atSum     = 56 // of the header before it, and of the table
 )
+
+// MostPart bounds the plain bytes of an object's container, and with them the memory of a reader.
+const MostPart = 64 * model.PartGrain
 
 // form is how the body of the metadata says where the checkpoint's bytes lie.
 type form uint8
@@ -43,12 +48,12 @@ type head struct {
 	number      uint32
 	lineage     uint64
 	form        form
-	refers      bool         // some of the containers may have been encoded with those of another object, which has as many first occurrences of each region
-	reference   uint32       // number of that object
-	firsts      []model.Span // first occurrences of each region, behind one another
-	encoding    model.Encoding
-	table, body int64 // lengths
-	plain       int64 // length of the body before it was compressed; that of the body if it was not
+	refers      bool           // some of the containers may have been encoded with those of another object, which has as many first occurrences of each region
+	reference   uint32         // number of that object
+	firsts      []model.Span   // first occurrences of each region, behind one another
+	encoding    model.Encoding // its part is known when the header is
+	table, body int64          // lengths
+	plain       int64          // length of the body before it was compressed; that of the body if it was not
 	bodySum     uint64
 }
 
@@ -60,9 +65,9 @@ func (h *head) stored() int64 {
 	return h.firsts[len(h.firsts)-1].End()
 }
 
-// metadata returns the metadata of an object, with a body as pack returns it.
-func (h *head) metadata(body []byte) []byte {
-	p := make([]byte, headerBytes, headerBytes+2*len(h.firsts)+3*len(h.encoding.Lengths)+len(body))
+// metadata returns the metadata of an object. Form and lengths of the body are those of b, not the head's.
+func (h *head) metadata(b *body) []byte {
+	p := make([]byte, headerBytes, headerBytes+2*len(h.firsts)+3*len(h.encoding.Lengths)+len(b.stored))
 	if h.refers {
 		p[atRefers] = 1
 		p = binary.AppendUvarint(p, uint64(h.reference))
@@ -78,14 +83,24 @@ func (h *head) metadata(body []byte) []byte {
 	le.PutUint32(p[atVersion:], version)
 	le.PutUint32(p[atNumber:], h.number)
 	le.PutUint64(p[atLineage:], h.lineage)
-	p[atForm] = byte(h.form)
+	p[atForm] = byte(b.form)
+	p[atPart] = byte(h.encoding.Part/model.PartGrain - 1)
 	le.PutUint32(p[atRegions:], uint32(len(h.firsts)))
 	le.PutUint64(p[atTable:], uint64(len(p)-headerBytes))
-	le.PutUint32(p[atBody:], uint32(len(body)))
-	le.PutUint32(p[atPlain:], uint32(h.plain))
-	le.PutUint64(p[atBodySum:], xxh3.Hash(body))
+	le.PutUint32(p[atBody:], uint32(len(b.stored)))
+	le.PutUint32(p[atPlain:], uint32(b.plain))
+	le.PutUint64(p[atBodySum:], xxh3.Hash(b.stored))
 	le.PutUint64(p[atSum:], headSum(p))
-	return append(p, body...)
+	return append(p, b.stored...)
+}
+
+// metadataBound bounds the bytes of the metadata with a body of so many, whatever the lengths of the containers are.
+func metadataBound(firsts []model.Span, part, body int64) int64 {
+	containers := int64(0)
+	for _, s := range firsts {
+		containers += model.Containers(s.Bytes, part)
+	}
+	return headerBytes + 5 + 7*int64(len(firsts)) + 3*containers + body
 }
 
 // headSum is the checksum of header and table.
@@ -113,8 +128,9 @@ func parseHeader(p []byte, meta int64) (*head, error) {
 	if h.plain < h.body || h.plain > model.MostMeta || h.plain > h.body*mostRatio {
 		return nil, fmt.Errorf("%w: a body of %s, compressed from %s", ErrFormat, quantity.Exact(h.body), quantity.Exact(h.plain))
 	}
-	if h.form != formDifference && h.form != formMap || p[atRefers] > 1 || p[26] != 0 || p[27] != 0 {
-		return nil, fmt.Errorf("%w: unknown form %d", ErrFormat, h.form)
+	h.encoding.Part = (1 + int64(p[atPart])) * model.PartGrain
+	if h.form != formDifference && h.form != formMap || p[atRefers] > 1 || h.encoding.Part > MostPart || p[atZero] != 0 {
+		return nil, fmt.Errorf("%w: unknown form %d, or parts of %s", ErrFormat, h.form, quantity.Exact(h.encoding.Part))
 	}
 	h.refers = p[atRefers] == 1
 	return h, nil
@@ -146,12 +162,12 @@ func (h *head) parseTable(p []byte, data int64) error {
 		}
 		h.firsts[i] = model.Span{Offset: at, Bytes: int64(n)}
 		at += int64(n)
-		containers += model.Containers(int64(n), model.PartGrain)
+		containers += model.Containers(int64(n), h.encoding.Part)
 	}
 	if containers > int64(len(in.rest)) { // each takes a byte at least
 		return fmt.Errorf("%w: %d containers", ErrFormat, containers)
 	}
-	h.encoding = model.Encoding{Part: model.PartGrain, Lengths: make([]uint32, containers)}
+	h.encoding.Lengths = make([]uint32, containers)
 	for i := range h.encoding.Lengths {
 		n, ok := in.next(model.MostPart / model.ContainerAlign)
 		if !ok {

@@ -40,6 +40,22 @@ var (
 	}}
 )
 
+// body says where the bytes of a checkpoint lie.
+type body struct {
+	form   form
+	stored []byte
+	plain  int64 // length before it was compressed
+}
+
+// newBody makes plain bytes of a form the body of a checkpoint's metadata.
+func newBody(checkpoint uint32, form form, plain []byte) (body, error) {
+	if most := int64(model.MostMeta - headerBytes); int64(len(plain)) > most {
+		return body{}, fmt.Errorf("%w: the metadata of checkpoint %d have more than %s", difference.ErrLimit, checkpoint, quantity.Exact(most))
+	}
+	stored, err := pack(form, plain)
+	return body{form, stored, int64(len(plain))}, err
+}
+
 // pack returns a body as it is stored: compressed, if that makes it shorter.
 func pack(form form, plain []byte) ([]byte, error) {
 	if len(plain) < leastPacked {

@@ -24,19 +24,24 @@ type piece struct {
 // places are where the containers of an object lie.
 type places struct {
 	firsts []model.Span
+	part   int64   // plain bytes of each container but a region's last one
 	begins []int   // index of the first container of each region
 	at     []int64 // of each container in the object, and where the last one ends
+
+	plainMost, encodedMost int64 // bound the plain bytes of a container, and its encoded ones
 }
 
 func newPlaces(h *head) *places {
-	p := &places{firsts: h.firsts, begins: make([]int, len(h.firsts)), at: make([]int64, len(h.encoding.Lengths)+1)}
+	p := &places{firsts: h.firsts, part: h.encoding.Part, begins: make([]int, len(h.firsts)), at: make([]int64, len(h.encoding.Lengths)+1)}
 	next := 0
 	for i, s := range h.firsts {
 		p.begins[i] = next
-		next += int(model.Containers(s.Bytes, model.PartGrain))
+		next += int(model.Containers(s.Bytes, p.part))
+		p.plainMost = max(p.plainMost, min(s.Bytes, p.part))
 	}
 	for i, n := range h.encoding.Lengths {
 		p.at[i+1] = p.at[i] + int64(n)
+		p.encodedMost = max(p.encodedMost, int64(n))
 	}
 	return p
 }
@@ -45,8 +50,9 @@ func newPlaces(h *head) *places {
 func (p *places) find(offset int64) (container int, from, plain int64) {
 	i := sort.Search(len(p.firsts), func(i int) bool { return p.firsts[i].End() > offset })
 	from = offset - p.firsts[i].Offset
-	n := from / model.PartGrain
-	return p.begins[i] + int(n), from % model.PartGrain, min(model.PartGrain, p.firsts[i].Bytes-n*model.PartGrain)
+	n := from / p.part
+	before := n * p.part
+	return p.begins[i] + int(n), from - before, min(p.part, p.firsts[i].Bytes-before)
 }
 
 // plan finds the pieces of parts of the slot, which ascend and lie in the regions. They are ordered by container, then by place in the slot.
@@ -130,7 +136,7 @@ func (p *piece) copyTo(slot, plain []byte, arrived func(at, n int64)) {
 // plain is the number of plain bytes of a container.
 func (p *places) plain(container int) int64 {
 	i, before := p.region(container)
-	return min(model.PartGrain, p.firsts[i].Bytes-before)
+	return min(p.part, p.firsts[i].Bytes-before)
 }
 
 // offset is that of the container's plain bytes in the first occurrences.
@@ -142,5 +148,5 @@ func (p *places) offset(container int) int64 {
 // region returns the region of a container, and how many bytes of its first occurrences the containers before have.
 func (p *places) region(container int) (i int, before int64) {
 	i = sort.Search(len(p.begins), func(i int) bool { return p.begins[i] > container }) - 1
-	return i, int64(container-p.begins[i]) * model.PartGrain
+	return i, int64(container-p.begins[i]) * p.part
 }

@@ -3,9 +3,9 @@ package object
 import (
 	"errors"
 	"fmt"
-	"math/bits"
 	"slices"
 
+	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/reduction/codec"
 )
 
@@ -25,6 +25,8 @@ func (r *Reader) checkReference() error {
 			return &Damage{-1, source, fmt.Errorf("%w: its reference %d is not among the sources", ErrOther, h.reference)}
 		case !slices.Equal(h.firsts, r.heads[at].firsts):
 			return &Damage{-1, source, fmt.Errorf("%w: its reference %d has regions of other lengths", ErrOther, h.reference)}
+		case h.encoding.Part != r.heads[at].encoding.Part:
+			return &Damage{-1, source, fmt.Errorf("%w: its reference %d has other parts", ErrOther, h.reference)}
 		default:
 			r.reference = at
 		}
@@ -32,13 +34,18 @@ func (r *Reader) checkReference() error {
 	return nil
 }
 
-// Reference is a regions.Reference: it decodes a container of the checkpoint's own object, which has no reference.
+// Reference is a regions.Reference: it decodes a container of the checkpoint's own object, which has no reference. It fails with ErrSources if plain has another
+// length than the container: what is encoded with the object then has other parts.
 func (r *Reader) Reference(container int, plain, room []byte) error {
-	return r.chunks(len(r.heads)-1, container, 0, codec.Chunks(len(plain)), plain, room)
+	own := len(r.heads) - 1
+	if places := r.places[own]; container < 0 || container >= len(places.at)-1 || places.plain(container) != int64(len(plain)) {
+		return fmt.Errorf("%w: container %d of the reference does not have %s", ErrSources, container, quantity.Exact(int64(len(plain))))
+	}
+	return r.chunks(own, container, 0, codec.Chunks(len(plain)), plain, room)
 }
 
 // before returns the reference of a container, with the chunks of a set; nil if it needs none. The other arguments are memory for it, and for its encoded bytes.
-func (r *Reader) before(c *codec.Container, object, container int, needed chunkSet, plain, room []byte) ([]byte, error) {
+func (r *Reader) before(c *codec.Container, object, container int, needed *chunkSet, plain, room []byte) ([]byte, error) {
 	if !c.NeedsReference() {
 		return nil, nil
 	}
@@ -47,7 +54,7 @@ func (r *Reader) before(c *codec.Container, object, container int, needed chunkS
 		region, _ := r.places[object].region(container)
 		return nil, &Damage{region, source, fmt.Errorf("%w: a container needs a reference", ErrFormat)}
 	}
-	first, behind := bits.TrailingZeros16(uint16(needed)), bits.Len16(uint16(needed))
+	first, behind := needed.hull(c.Chunks())
 	plain = plain[:c.Plain()]
 	return plain, r.chunks(r.reference, container, first, behind, ofChunks(plain, first, behind), room)
 }

@@ -25,8 +25,8 @@ func TestResume(t *testing.T) {
 	s.resume(s.add(now))
 	now[0].Bytes[900]++
 	d := s.draft(now)
-	if d.Number() != 3 || d.Stored() != 64 || !slices.Equal(d.Sources(), []uint32{1, 2}) || d.form != formMap {
-		t.Errorf("checkpoint %d stores %d bytes and has the sources %d, in form %d", d.Number(), d.Stored(), d.Sources(), d.form)
+	if d.Number() != 3 || d.Stored() != 64 || !slices.Equal(d.Sources(), []uint32{1, 2}) || d.body.form != formMap {
+		t.Errorf("checkpoint %d stores %d bytes and has the sources %d, in form %d", d.Number(), d.Stored(), d.Sources(), d.body.form)
 	}
 	r, _, _ := s.open(2)
 	if err := s.writer.Resume(r, s.window(r), regions.Options{Goroutines: 1, Room: s.room}); err == nil {

@@ -50,8 +50,7 @@ func (d *decoder) salvage(pieces []piece, encoded, plain []byte, err error) {
 	var lost []piece
 	for i := range pieces {
 		pieces[i].eachPart(func(part piece) {
-			var needed chunkSet
-			if needed.add(part.chunks()); needed&^sound == 0 {
+			if sound.has(part.chunks()) {
 				part.copyTo(d.slot, plain, arrivals.add)
 			} else {
 				lost = append(lost, part)
@@ -66,15 +65,15 @@ func (d *decoder) salvage(pieces []piece, encoded, plain []byte, err error) {
 func soundChunks(pieces []piece, encoded, plain []byte) (sound chunkSet) {
 	c, err := codec.Open(encoded, len(plain))
 	if err != nil || c.Together() > 1 || c.NeedsReference() {
-		return 0
+		return sound
 	}
 	var needed chunkSet
 	for i := range pieces {
 		needed.add(pieces[i].chunks())
 	}
 	for i := range c.Chunks() {
-		if one := needed & (1 << i); one != 0 {
-			_ = one.decode(c, plain, nil, &sound) // sound tells
+		if needed.has(i, i+1) && c.DecodeChunks(ofChunks(plain, i, i+1), nil, i, i+1, 1) == nil {
+			sound.add(i, i+1)
 		}
 	}
 	return sound

@@ -14,29 +14,39 @@ func (d *Draft) Write(sources []model.Source, choices []regions.Choice, most int
 	if err := d.check(sources); err != nil {
 		return nil, err
 	}
-	if len(choices) != len(d.regions) {
-		return nil, fmt.Errorf("%w: %d choices for %d regions", ErrOptions, len(choices), len(d.regions))
-	}
 	if d.refers != (o.Reference != nil) {
 		return nil, fmt.Errorf("%w: the bytes of its reference", ErrSources)
 	}
 	if d.refers {
 		choices = regions.WithReference(choices)
 	}
-	h := &head{number: d.number, lineage: d.lineage, form: d.form, plain: d.plain, firsts: d.firsts, refers: d.refers, reference: d.reference}
-	var meta int64
-	behind := func(e *model.Encoding) ([]byte, error) {
-		h.encoding = *e
-		p := h.metadata(d.body)
-		meta = int64(len(p))
-		return p, nil
-	}
+	h := &head{number: d.number, lineage: d.lineage, firsts: d.firsts, refers: d.refers, reference: d.reference}
 	g := gatherer{d: d}
-	e, err := regions.EncodeBefore(behind, d.firsts, choices, model.PartGrain, most, g.plain, to, o)
+	made, err := h.write(&d.body, d.firsts, choices, most, g.plain, to, o)
 	if err != nil {
 		return nil, err
 	}
-	return &model.Difference{Lineage: d.lineage, Number: d.number, Data: e.Bytes(), Meta: meta, Sections: e.Sections, Refers: d.refers, Sources: sources}, nil
+	made.Sources = sources
+	return made, nil
+}
+
+// write encodes first occurrences, which lie at these spans of what from gives, in parts of model.PartGrain. It writes the object, and describes it without its sources.
+func (h *head) write(b *body, spans []model.Span, choices []regions.Choice, most int64, from regions.Plain, to regions.Sink, o regions.Options) (*model.Difference, error) {
+	if len(choices) != len(spans) {
+		return nil, fmt.Errorf("%w: %d choices for %d regions", ErrOptions, len(choices), len(spans))
+	}
+	var meta int64
+	behind := func(e *model.Encoding) ([]byte, error) {
+		h.encoding = *e
+		p := h.metadata(b)
+		meta = int64(len(p))
+		return p, nil
+	}
+	e, err := regions.EncodeBefore(behind, spans, choices, model.PartGrain, most, from, to, o)
+	if err != nil {
+		return nil, err
+	}
+	return &model.Difference{Lineage: h.lineage, Number: h.number, Data: e.Bytes(), Meta: meta, Sections: e.Sections, Refers: h.refers}, nil
 }
 
 func (d *Draft) check(sources []model.Source) error {

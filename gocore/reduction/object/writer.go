@@ -1,10 +1,8 @@
 package object
 
 import (
-	"fmt"
 	"slices"
 
-	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/model"
 	"velocpy/gocore/reduction/dedup"
 	"velocpy/gocore/reduction/difference"
@@ -70,9 +68,7 @@ type Draft struct {
 	sources   []uint32
 	refers    bool
 	reference uint32 // the source with whose containers those of this one are encoded
-	form      form
-	body      []byte       // as it is stored
-	plain     int64        // length of the body before it was compressed
+	body      body
 	firsts    []model.Span // first occurrences of each region, behind one another
 	stretches []stretch    // where they lie in the regions
 	regions   []dedup.Region
@@ -116,7 +112,8 @@ func (w *Writer) DraftAfter(before dedup.Before, regions []dedup.Region) (*Draft
 // describe makes the body of the metadata in the form that is shorter when it is stored, and finds the sources. It returns the bases of the form.
 func (w *Writer) describe(d *Draft, found *difference.Difference, m *difference.Map) (chain []uint32, err error) {
 	d.sources = found.References
-	failed := d.store(formMap, appendMap(nil, m, w.options.Chunk))
+	var failed error
+	d.body, failed = newBody(d.number, formMap, appendMap(nil, m, w.options.Chunk))
 	if found.HasBase {
 		if chain = w.bases; w.broken || len(chain) > w.options.MaxChain {
 			return nil, failed
@@ -131,23 +128,12 @@ func (w *Writer) describe(d *Draft, found *difference.Difference, m *difference.
 	if err != nil {
 		return nil, err
 	}
-	other := Draft{number: d.number}
-	err = other.store(formDifference, plain)
-	if failed == nil && (err != nil || uint64(len(other.body)) >= uint64(len(d.body))+w.options.handicap) {
+	other, err := newBody(d.number, formDifference, plain)
+	if failed == nil && (err != nil || uint64(len(other.stored)) >= uint64(len(d.body.stored))+w.options.handicap) {
 		return nil, nil
 	}
-	d.form, d.body, d.plain, d.sources = other.form, other.body, other.plain, sources
+	d.body, d.sources = other, sources
 	return chain, err
-}
-
-// store makes plain bytes of a form the draft's body.
-func (d *Draft) store(form form, plain []byte) (err error) {
-	if most := int64(model.MostMeta - headerBytes); int64(len(plain)) > most {
-		return fmt.Errorf("%w: the metadata of checkpoint %d have more than %s", difference.ErrLimit, d.number, quantity.Exact(most))
-	}
-	d.form, d.plain = form, int64(len(plain))
-	d.body, err = pack(form, plain)
-	return err
 }
 
 // gather finds the first occurrences in the regions.
@@ -188,9 +174,5 @@ func (d *Draft) Stored() int64 {
 
 // Metadata bounds the bytes of the metadata, whatever the lengths of the containers are.
 func (d *Draft) Metadata() int64 {
-	containers := int64(0)
-	for _, s := range d.firsts {
-		containers += model.Containers(s.Bytes, model.PartGrain)
-	}
-	return headerBytes + 5 + 7*int64(len(d.firsts)) + 3*containers + int64(len(d.body))
+	return metadataBound(d.firsts, model.PartGrain, int64(len(d.body.stored)))
 }
