@@ -196,9 +196,3 @@ func (p *Path) unwrap() error {
 	}
 	return err
 }
-
-// objectsOf reads a difference and its sources in the tier that the transfer reads.
-func (p *Path) objectsOf(d *model.Difference) object.Read {
-	own := func(at int64, room []byte) error { return p.source.Read(at, room, func(int64, int64) {}) }
-	return p.lineageObjects(d, own, nil).read
-}

@@ -2,6 +2,7 @@ package workers
 
 import (
 	"velocpy/gocore/base/safego"
+	"velocpy/gocore/base/status"
 	"velocpy/gocore/cache"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
@@ -12,7 +13,8 @@ import (
 type forwarder struct {
 	s      *Workers
 	x      *engine.Transfer
-	source *model.Source // held for the object that is written; nil: it needs none
+	source *model.Source   // held for the object that is written; nil: it needs none
+	anchor *engine.Reading // of the copy on the host, which is kept; nil: it is not needed
 }
 
 // forwarder returns what plans a transfer; nil if it moves no encoded bytes to a tier that keeps them in another form.
@@ -44,7 +46,11 @@ func (f *forwarder) Forward() (path.Forward, error) {
 			if s.Engine.CanFlushFirst(of, x) {
 				return to, path.ErrAnchor
 			}
-			to.Lost = s.anchorOnHost(of, x.From)
+			kept, ok := s.Engine.KeepCopy(s.Now(), of, x.From)
+			if !ok { // cannot happen: the copy that is read keeps it, or the disk has both
+				return to, status.New(status.Internal, "a checkpoint has lost the one with which it was encoded")
+			}
+			to.Lost, f.anchor = s.anchorOnHost(of, x.From), &kept
 		}
 	}
 	to.Number = wrapped.Next()
@@ -67,6 +73,9 @@ func (f *forwarder) Leave(x *model.Difference) {
 		s.WroteWrapped(s.WrappedOf(f.x.Rec.Hist.Name), f.x.Obj, f.x.ToOff, x)
 	case f.source != nil:
 		s.Disk.LetGo([]model.Source{*f.source})
+	}
+	if f.anchor != nil {
+		s.Engine.EndReading(s.Now(), *f.anchor)
 	}
 	s.flushed.Broadcast()
 }
