@@ -437,6 +437,53 @@ func relatedLineage(t *testing.T) *lineageStore {
 	return s
 }
 
+// A whole checkpoint has all of its bytes in its own object, also if it has a reference. No container of the second one needs it here.
+func TestLineageOfWholeCheckpoints(t *testing.T) {
+	s := newLineageStore(t, difference.Full)
+	all := []dedup.Region{{Name: "a", Bytes: bytes.Repeat([]byte("ab"), 3<<18)}, {Name: "b"}, {Name: "c", Bytes: []byte("some")}}
+	layout := layoutOf(all)
+	for number := uint32(1); number <= 2; number++ {
+		w := &object.Whole{Lineage: 0xabc, Number: number, Names: []string{"a", "b", "c"}, Spans: layout.Spans}
+		if of, ok := s.objects[1]; ok {
+			w.Reference = &of
+		}
+		choices := slices.Repeat([]regions.Choice{{Kind: codec.Int8, Modes: codec.AllModes}}, len(all))
+		var stored []byte
+		var err error
+		w.Encoding, err = regions.Encode(layout.Spans, choices, 4*model.PartGrain, model.MostData, func(at int64, room []byte) ([]byte, error) {
+			for i, span := range layout.Spans {
+				if at >= span.Offset && at < span.End() {
+					return all[i].Bytes[at-span.Offset:][:len(room)], nil
+				}
+			}
+			return room, nil
+		}, func(p []byte) error {
+			stored = append(stored, p...)
+			return nil
+		}, regions.Options{Goroutines: 1, Room: new(regions.Room)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		meta, err := w.Metadata()
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := w.Difference(int64(len(meta)))
+		s.objects[number] = model.Source{Number: number, Data: d.Data, Meta: d.Meta, Offset: s.next}
+		s.put(&catalog.Row{
+			Key: model.NumberKey(int64(number)), Serial: uint64(number), Layout: layout, Align: 64, Content: catalog.ContentOf(nil, d), Difference: d,
+		}, append(stored[:d.Data], meta...))
+	}
+	s.close()
+	l := look(t, s.fs)
+	defer l.close()
+	origins, found := l.lineage(2, 4)
+	const bytesOfAll = 3<<19 + 4
+	if len(origins) != 2 || origins[0].Bytes != 0 || origins[1].Bytes != bytesOfAll || len(found) != 3 || !slices.Equal(found[0].Bins, []int{1, 1, 1, 1}) {
+		t.Errorf("%+v, %+v", origins, found)
+	}
+}
+
 func TestLineageOfManyRegions(t *testing.T) {
 	s := newLineageStore(t, difference.Tree)
 	var all []dedup.Region

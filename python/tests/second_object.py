@@ -12,7 +12,8 @@ from typing import NamedTuple
 import xxhash
 from second_decoder import decode
 
-PART = 262144
+PART = 262144  # divides the plain bytes of a container
+MOST_PARTS = 64
 FULL, BASIC, LIST, TREE, RUNS = range(1, 6)
 
 
@@ -126,10 +127,12 @@ class Object:
     ) -> None:
         meta = data[containers:]
         check(len(meta) >= 64, "no metadata")
-        fields = struct.unpack_from("<8sIIQBB2sIQIIQQ", meta)
-        magic, version, self.number, self.lineage, self.form, self.refers, zero, self.regions, table, *rest = fields
-        body, plain, body_sum, own_sum = rest
-        check((magic, version, zero) == (b"VELOCOBJ", 1, b"\0\0") and self.refers < 2, "no object of this version")
+        fields = struct.unpack_from("<8sIIQBBBBIQIIQQ", meta)
+        magic, version, self.number, self.lineage, self.form, self.refers, *rest = fields
+        part, zero, self.regions, table, body, plain, body_sum, own_sum = rest
+        check((magic, version, zero) == (b"VELOCOBJ", 1, 0) and self.refers < 2, "no object of this version")
+        check(part < MOST_PARTS, "a part that is too long")
+        self.part = (part + 1) * PART
         check(64 + table + body == len(meta), "the parts of the metadata have another length")
         check(xxhash.xxh3_64_intdigest(meta[:56] + meta[64 : 64 + table]) == own_sum, "a damaged header or table")
         self.body = meta[64 + table :]
@@ -140,10 +143,11 @@ class Object:
         reference = self.reference(numbers.varint(), others) if self.refers else None
         self.sizes = [numbers.varint() for _ in range(self.regions)]
         check(reference is None or reference.sizes == self.sizes, "a reference with other lengths")
+        check(reference is None or reference.part == self.part, "a reference with another part")
         at, self.firsts = 0, b""
         for size in self.sizes:
-            for begin in range(0, size, PART):
-                length, plain, here = 16 * numbers.varint(), min(PART, size - begin), len(self.firsts)
+            for begin in range(0, size, self.part):
+                length, plain, here = 16 * numbers.varint(), min(self.part, size - begin), len(self.firsts)
                 before = None if reference is None else reference.firsts[here : here + plain]
                 self.firsts += decode(data[at : at + length], plain, before, versions=versions)
                 at += length

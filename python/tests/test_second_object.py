@@ -66,6 +66,41 @@ def test_references_are_kept_and_needed():
                 Object(data, containers, others=others)
 
 
+def test_kept_wholes():
+    """Parts of 4 MiB, with a reference and without, and as the source of an object with shorter ones."""
+    objects, sources, regions = golden("wholes.txt")
+    found = opened(objects, sources)
+    assert [found[number].part >> 18 for number in (1, 2, 3)] == [16, 16, 1]
+    assert [found[number].refers for number in (1, 2, 3)] == [0, 1, 0]
+    assert sources == {1: [], 2: [1], 3: [1]}
+    for number, wanted in regions.items():
+        restored = Lineage(found).restore(number, sources[number])
+        assert sums(restored) == wanted
+        assert list(restored) == list(wanted)
+
+
+def with_part(data, containers, part):
+    """An object whose header says another part, with a right checksum."""
+    data = bytearray(data)
+    data[containers + 26] = part
+    table = int.from_bytes(data[containers + 32 : containers + 40], "little")
+    head = data[containers : containers + 56] + data[containers + 64 : containers + 64 + table]
+    data[containers + 56 : containers + 64] = xxhash.xxh3_64_intdigest(bytes(head)).to_bytes(8, "little")
+    return bytes(data)
+
+
+def test_other_parts_are_refused():
+    objects, sources, _ = golden("wholes.txt")
+    found = opened(objects, sources)
+    data, containers = objects[2]
+    for part in (0, 14, 16, 63, 64, 255):
+        with pytest.raises(ValueError):
+            Object(with_part(data, containers, part), containers, others=(found[1],))
+    with pytest.raises(ValueError, match="another part"):
+        Object(with_part(data, containers, 16), containers, others=(found[1],))
+    Object(with_part(data, containers, 15), containers, others=(found[1],))
+
+
 def test_both_forms_are_kept():
     forms = {Object(*parts).form for parts in golden("runs.txt")[0].values()}
     assert forms == {1, 2}

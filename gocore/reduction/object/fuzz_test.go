@@ -131,18 +131,21 @@ func FuzzOpen(f *testing.F) {
 	var tiers []*tier
 	for i, method := range []difference.Method{difference.Basic, difference.Tree, difference.Runs} {
 		s := newTier(f, Options{Method: method, Chunk: 32, Lineage: 3, Record: 100_000, handicap: uint64(i%2) << 30})
-		defer s.close()
 		for _, regions := range smallHistory() {
 			s.add(regions)
 		}
 		tiers = append(tiers, s)
+	}
+	tiers = append(tiers, wholeTier(f))
+	for i, s := range tiers {
+		defer s.close()
 		for number, d := range s.differences {
 			own := s.objects[number][d.Data:]
-			f.Add(byte(i), byte(number), own, []byte{}, byte(200))
-			f.Add(byte(i), byte(number), unpacked(own), []byte{}, byte(200))
+			f.Add(byte(i), byte(number-1), own, []byte{}, byte(200))
+			f.Add(byte(i), byte(number-1), unpacked(own), []byte{}, byte(200))
 			for which, source := range d.Sources {
-				f.Add(byte(i), byte(number), own, s.objects[source.Number][source.Data:], byte(which))
-				f.Add(byte(i), byte(number), unpacked(own), unpacked(s.objects[source.Number][source.Data:]), byte(which))
+				f.Add(byte(i), byte(number-1), own, s.objects[source.Number][source.Data:], byte(which))
+				f.Add(byte(i), byte(number-1), unpacked(own), unpacked(s.objects[source.Number][source.Data:]), byte(which))
 			}
 		}
 	}
@@ -157,8 +160,11 @@ func FuzzOpen(f *testing.F) {
 
 // The compact form of any map that is read is that of the same map again.
 func FuzzMap(f *testing.F) {
+	tiers := []*tier{wholeTier(f)}
 	for _, method := range methods {
-		s := smallTier(f, method)
+		tiers = append(tiers, smallTier(f, method))
+	}
+	for _, s := range tiers {
 		defer s.close()
 		for number, d := range s.differences {
 			meta := s.objects[number][d.Data:]

@@ -1,10 +1,12 @@
 package object
 
 import (
+	"bytes"
 	"encoding/hex"
 	"flag"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/zeebo/xxh3"
 
+	"velocpy/gocore/model"
 	"velocpy/gocore/reduction/codec"
 	"velocpy/gocore/reduction/dedup"
 	"velocpy/gocore/reduction/difference"
@@ -75,6 +78,26 @@ func smallTier(t fataler, method difference.Method) *tier {
 	return s
 }
 
+// longWholes has a checkpoint of parts of 4 MiB, one whose containers are encoded with those of the first, and one of short parts that has the first as a source.
+func longWholes(t fataler) *tier {
+	const part = 16 * model.PartGrain
+	s := newTier(t, Options{Method: difference.Runs, Chunk: 256, Lineage: 0x0123456789abcdef, Record: 100_000, First: 3})
+	s.compression = codec.NoCompression
+	random := rand.New(rand.NewPCG(5, 6))
+	now := []dedup.Region{
+		{Name: "long", Bytes: bytes.Repeat([]byte{5}, part+100)}, {Name: "empty"}, {Name: "w", Bytes: weights(1001, random)}, {Name: "byte", Bytes: []byte{9}},
+	}
+	s.addWhole(1, now, part, 0)
+	next := clone(now)
+	next[0].Bytes[part-1], next[0].Bytes[part] = 6, 7
+	next[2].Bytes = drift(now[2].Bytes, 1e-6, random)
+	s.addWhole(2, next, part, 1)
+	s.resume(1)
+	now[0].Bytes[300_000]++
+	s.add(now)
+	return s
+}
+
 // The bytes are the format. Plain ones must never change, and a GPU must write the same; compressed bodies may change with the compressor's version, and then
 // the files are written anew once the reader has read the old ones.
 func TestGoldenBytes(t *testing.T) {
@@ -90,6 +113,9 @@ func TestGoldenBytes(t *testing.T) {
 	s := driftingTier(t)
 	defer s.close()
 	s.golden("references", forms)
+	w := longWholes(t)
+	defer w.close()
+	w.golden("wholes", forms)
 	for _, method := range methods[1:] {
 		s := newTier(t, Options{Method: method, Chunk: 32, Lineage: 0x0123456789abcdef, Record: 100_000, handicap: 1 << 30})
 		s.compression = codec.NoCompression

@@ -138,6 +138,45 @@ func TestDamageToObjects(t *testing.T) {
 	s.sound()
 }
 
+// Whole checkpoints with containers of a MiB are read, with a reference too, and damage is reported with those that need the object.
+func TestCheckOfWholeCheckpoints(t *testing.T) {
+	s := newSite(t)
+	s.drafts = newDrafts(11, referring, 0)
+	s.drafts.part = 4 * model.PartGrain
+	for key := range int64(3) {
+		s.put("a", model.NumberKey(key+1), 2200<<10+17, 0, 300<<10)
+	}
+	s.close()
+	for _, scope := range []Scope{{}, {Data: true}, {Share: 1}, {Parts: 1}} {
+		sum := s.check(scope)
+		if sum.Checkpoints != 3 || sum.Bytes != 3*(2500<<10+17) || len(sum.Faults) > 0 || sum.Damaged > 0 || len(sum.Unused) > 0 {
+			t.Errorf("%+v: %+v", scope, sum)
+		}
+	}
+	for key := range int64(3) {
+		own := uint32(key + 1)
+		if own > 1 && len(s.objectsOf(key+1)) != 2 {
+			t.Fatalf("checkpoint %d needs %v", own, s.objectsOf(key+1))
+		}
+		for part, lies := range s.objectsOf(key + 1)[own] {
+			for _, at := range []int64{lies.from, lies.from + 26, lies.from + 70} {
+				s.flipAt(at)
+				sum := s.check(Scope{Data: true})
+				hit := hitBy(t, s, sum, Changed, lies, "object")
+				want := []int64{key + 1}
+				if own == 1 {
+					want = []int64{1, 2, 3} // all need its metadata and its first container
+				}
+				if !slices.Equal(hit, want) {
+					t.Errorf("object %d, byte %d of part %d, %v: %v are hit: %v", own, at, part, lies, hit, sum.Faults)
+				}
+				s.flipAt(at)
+			}
+		}
+	}
+	s.sound()
+}
+
 // Where a part of an object is missing, a check without reading finds which leaves of which checkpoints need it.
 func TestMissingPartsOfObjects(t *testing.T) {
 	s := differenceSite(t)

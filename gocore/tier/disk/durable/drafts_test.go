@@ -22,6 +22,8 @@ type drafts struct {
 	known       map[uint32]model.Source // objects that later ones may need
 	compression codec.Compression
 	written     map[uint32][]byte // objects, if some are encoded with others; nil: none is
+	part        int64             // not 0: each checkpoint is a whole one in parts of so many bytes, and all but the first are encoded with the first
+	wholes      []*reduced.Whole
 }
 
 // referring stands for the method Full with references.
@@ -53,6 +55,9 @@ func newDrafts(lineage uint64, method difference.Method, record int64) *drafts {
 
 // object de-duplicates a checkpoint, and returns its difference with its own object, in whole blocks.
 func (d *drafts) object(l *catalog.Layout, slot []byte) (*model.Difference, []byte) {
+	if d.part > 0 {
+		return d.whole(l, slot)
+	}
 	names := description.Names(&l.Layout)
 	var all []dedup.Region
 	for i, s := range l.Spans {
@@ -76,14 +81,7 @@ func (d *drafts) object(l *catalog.Layout, slot []byte) (*model.Difference, []by
 	defer room.Free()
 	options := regions.Options{Goroutines: 1, Room: room, Compression: d.compression}
 	if of := draft.Reference(sources); of != nil {
-		r, err := reduced.Open(of, names, l.Spans, func(_ int, at int64, p []byte) error {
-			copy(p, d.written[of.Number][at:])
-			return nil
-		})
-		if err != nil {
-			panic(err)
-		}
-		options.Reference = r.Reference
+		options.Reference = d.reference(l, of)
 	}
 	made, err := draft.Write(sources, choices, 1<<40, sink, options)
 	if err != nil {
@@ -92,6 +90,51 @@ func (d *drafts) object(l *catalog.Layout, slot []byte) (*model.Difference, []by
 	if d.writer.Wrote(made); d.written != nil {
 		d.written[made.Number] = stored
 	}
+	return made, stored
+}
+
+// reference gives the containers of an object that was written.
+func (d *drafts) reference(l *catalog.Layout, of *model.Difference) regions.Reference {
+	r, err := reduced.Open(of, description.Names(&l.Layout), l.Spans, func(_ int, at int64, p []byte) error {
+		copy(p, d.written[of.Number][at:])
+		return nil
+	})
+	if err != nil {
+		panic(err)
+	}
+	return r.Reference
+}
+
+// whole returns the difference of a whole checkpoint with its object, in whole blocks.
+func (d *drafts) whole(l *catalog.Layout, slot []byte) (*model.Difference, []byte) {
+	w := &reduced.Whole{Lineage: 77, Number: uint32(len(d.wholes) + 1), Names: description.Names(&l.Layout), Spans: l.Spans}
+	room := new(regions.Room)
+	defer room.Free()
+	o := regions.Options{Goroutines: 1, Room: room}
+	choices := slices.Repeat([]regions.Choice{{Kind: codec.Int8, Modes: codec.AllModes}}, len(l.Spans))
+	if len(d.wholes) > 0 {
+		first := d.known[1]
+		w.Reference, choices = &first, regions.WithReference(choices)
+		o.Reference = d.reference(l, d.wholes[0].Difference(first.Meta))
+	}
+	var stored []byte
+	from := func(at int64, room []byte) ([]byte, error) { return slot[at:][:len(room)], nil }
+	sink := func(p []byte) error {
+		stored = append(stored, p...)
+		return nil
+	}
+	var meta []byte
+	var err error
+	if w.Encoding, err = regions.Encode(l.Spans, choices, d.part, 1<<40, from, sink, o); err == nil {
+		meta, err = w.Metadata()
+	}
+	if err != nil {
+		panic(err)
+	}
+	stored = append(stored[:w.Encoding.Bytes()], meta...)
+	stored = append(stored, make([]byte, -len(stored)&4095)...)
+	made := w.Difference(int64(len(meta)))
+	d.wholes, d.written[made.Number] = append(d.wholes, w), stored
 	return made, stored
 }
 
