@@ -69,7 +69,7 @@ func (a *Anchor) End() { a.over = true }
 // KeepAnchor keeps a checkpoint of a device, which became so many bytes, for later ones of its history, if there is no other anchor for them. Its flush is about to end.
 func (c *Cache) KeepAnchor(r *Reduction, rec *engine.Record, t int, bytes int64) {
 	switch {
-	case c.Closing, !r.LacksAnchor(), rec.Size > c.Engine.Capacity(t)/anchorShare:
+	case c.Closing, !r.LacksAnchor(), c.PartOf(t) == 0, rec.Size > c.Engine.Capacity(t)/anchorShare:
 		return
 	case r.alone > 0:
 		r.alone--

@@ -54,6 +54,9 @@ func (c *Cache) ExpectBytes(r *engine.Record, f engine.Form) int64 {
 // expectWrapped predicts the room of a checkpoint on the disk whose encoded bytes the host has.
 func (c *Cache) expectWrapped(r *engine.Record) int64 {
 	l, e := r.Version.Layout, r.Version.Encoding
+	if e == nil && r.Version.Anchor {
+		return roomOfWrapped(l, r.Size)
+	}
 	if e == nil {
 		return r.Size
 	}

@@ -24,6 +24,21 @@ const (
 	mostContainersOfAGroup = 512
 )
 
+// devicePart is the plain bytes of a container that a device makes. A launch for fewer would not occupy the device.
+const devicePart = 4 << 20
+
+// Part is how many plain bytes a container has.
+func (s *Staging) Part() int64 { return min(devicePart, s.Group) }
+
+// PartOf is that of the device with a tier; 0: it does not encode. The lock is held.
+func (c *Cache) PartOf(t int) int64 {
+	s := c.staging[t]
+	if s == nil {
+		return 0
+	}
+	return min(devicePart, s.group)
+}
+
 // MostContainers bounds the containers of a group.
 func (s *Staging) MostContainers() int { return mostContainersOfAGroup }
 

@@ -25,6 +25,14 @@ func withDisk(host, disk int64, durable bool) func(c *config.Config) {
 	}
 }
 
+// unforeseen is withDisk without prefetches, so that tests can make a tier give up its checkpoints.
+func unforeseen(host, disk int64, durable bool) func(c *config.Config) {
+	return func(c *config.Config) {
+		withDisk(host, disk, durable)(c)
+		c.Guess = false
+	}
+}
+
 // wrappings are how the disk keeps the checkpoints of a history.
 type wrappings struct{ objects, referring, others int }
 
@@ -69,7 +77,7 @@ func TestEncodedWithAnAnchorOnTheDisk(t *testing.T) {
 					}
 					c.awaitDisk(0)
 					n := c.wrappings()
-					if n.referring < count/2 || n.others > 0 {
+					if n.referring < count/2 || n.others > 2 { // flushed before there was an anchor
 						t.Errorf("%+v", n)
 					}
 					c.s.Lock()
@@ -114,7 +122,7 @@ func TestEncodedWithAnAnchorOnTheDisk(t *testing.T) {
 // An anchor that is only on the disk is read from there.
 func TestAnAnchorOnTheDiskAlone(t *testing.T) {
 	const size, count = 3 << 20, 6
-	b, c := relating(t, withDisk(16<<20, 256<<20, false))
+	b, c := relating(t, unforeseen(16<<20, 256<<20, false))
 	on := b.states(c, size)
 	for k := range int64(count) {
 		on.put(k, step(size, k))
@@ -169,7 +177,7 @@ func TestAnAnchorThatNeverComesToTheDisk(t *testing.T) {
 	for _, durable := range []bool{false, true} {
 		t.Run(fmt.Sprint("durable ", durable), func(t *testing.T) {
 			var cfg config.Config
-			b, c := relating(t, func(c *config.Config) { withDisk(64<<20, 256<<20, durable)(c); cfg = *c })
+			b, c := relating(t, func(c *config.Config) { unforeseen(64<<20, 256<<20, durable)(c); cfg = *c })
 			on := b.states(c, size)
 			for k := range int64(count) {
 				on.put(k, step(size, k))
@@ -254,7 +262,7 @@ func TestAnAnchorGoesFirst(t *testing.T) {
 // A damaged anchor on the disk damages what was encoded with it, which is found, and no others.
 func TestADamagedAnchorOnTheDisk(t *testing.T) {
 	const size, count = 3 << 20, 20
-	b, c := relating(t, withDisk(16<<20, 256<<20, true))
+	b, c := relating(t, unforeseen(16<<20, 256<<20, true))
 	on := b.states(c, size)
 	for k := range int64(count) {
 		on.put(k, step(size, k))
@@ -286,14 +294,13 @@ func TestADamagedAnchorOnTheDisk(t *testing.T) {
 	b.check(c.h.Corrupt(model.NumberKey(anchor), status.TierDisk, 500_000))
 	bad := 0
 	for k := range int64(count) {
-		c.pushOffBy(b, size)
-		b.fill(on.at, make([]byte, size))
-		_, err := c.restoreTo(k, operation.RestoreArgs{Into: []model.Region{onDevice(on.at, size, 0)}, Streams: []uint64{b.stream}})
+		to := make([]byte, size)
+		_, err := c.restoreTo(k, operation.RestoreArgs{Into: []model.Region{region(to, 0)}})
 		if off, refers := sources[k]; k == anchor || refers && off == at[anchor] {
 			if bad++; status.CodeOf(err) != status.Corrupt && status.CodeOf(err) != status.Belated {
 				t.Errorf("checkpoint %d: %v", k, err)
 			}
-		} else if b.check(err); !bytes.Equal(b.look(on.at, size), step(size, k)) {
+		} else if b.check(err); !bytes.Equal(to, step(size, k)) {
 			t.Errorf("checkpoint %d differs", k)
 		}
 	}
@@ -374,7 +381,6 @@ func TestAnchorsAndADiskAtRandom(t *testing.T) {
 				r.Shuffle(len(hints), func(i, j int) { hints[i], hints[j] = hints[j], hints[i] })
 				c.hint(hints...)
 			},
-			"push off": func(*rapid.T) { c.pushOffBy(b, 8<<20) },
 		})
 		n := c.wrappings()
 		on, none = on+n.referring, none+n.objects+n.others

@@ -15,7 +15,7 @@ type Whole struct {
 	Number  uint32
 	Names   []string     // of the regions
 	Spans   []model.Span // of the regions, in a slot. Offsets matter to Write alone
-	// Encoding is that of the containers: their part is at most MostPart, and they have no sections. Write does not use it.
+	// Encoding is that of the containers: their part is at most MostPart, and they have no sections. Write uses the part alone; without one it is model.PartGrain.
 	Encoding *model.Encoding
 	// Reference is the object with whose containers these were encoded, number by number; nil: with none. It has the same part, regions of the same lengths, and no
 	// reference itself. Write does not use it.
@@ -97,8 +97,8 @@ func MetadataBound(names []string, spans []model.Span, part int64) int64 {
 	return metadataBound(spans, part, body)
 }
 
-// Write writes the checkpoint to a sink as an object without a reference, with parts of model.PartGrain, which it encodes: for when the reference is gone. from gives
-// the bytes of the slot. All else is as with Draft.Write.
+// Write writes the checkpoint to a sink as an object without a reference, and encodes it in parts of the length that Encoding has: for when the reference is gone, or there
+// are no containers yet. from gives the bytes of the slot. All else is as with Draft.Write.
 func (w *Whole) Write(from regions.Plain, choices []regions.Choice, most int64, to regions.Sink, o regions.Options) (*model.Difference, error) {
 	if o.Reference != nil {
 		return nil, fmt.Errorf("%w: checkpoint %d is written without a reference", ErrSources, w.Number)
@@ -108,7 +108,14 @@ func (w *Whole) Write(from regions.Plain, choices []regions.Choice, most int64, 
 		return nil, err
 	}
 	h := &head{number: w.Number, lineage: w.Lineage, firsts: firsts}
-	return h.write(&b, w.Spans, choices, most, from, to, o)
+	part := int64(model.PartGrain)
+	if w.Encoding != nil {
+		part = w.Encoding.Part
+	}
+	if part <= 0 || part%model.PartGrain != 0 || part > MostPart {
+		return nil, fmt.Errorf("%w: parts of %d B of checkpoint %d", ErrOptions, part, w.Number)
+	}
+	return h.write(&b, part, w.Spans, choices, most, from, to, o)
 }
 
 // Whole returns the encoding of the checkpoint's own containers, if they have all of its bytes, and no others, in the order of the regions: so a caller can take the

@@ -22,7 +22,7 @@ func (d *Draft) Write(sources []model.Source, choices []regions.Choice, most int
 	}
 	h := &head{number: d.number, lineage: d.lineage, firsts: d.firsts, refers: d.refers, reference: d.reference}
 	g := gatherer{d: d}
-	made, err := h.write(&d.body, d.firsts, choices, most, g.plain, to, o)
+	made, err := h.write(&d.body, model.PartGrain, d.firsts, choices, most, g.plain, to, o)
 	if err != nil {
 		return nil, err
 	}
@@ -30,8 +30,8 @@ func (d *Draft) Write(sources []model.Source, choices []regions.Choice, most int
 	return made, nil
 }
 
-// write encodes first occurrences, which lie at these spans of what from gives, in parts of model.PartGrain. It writes the object, and describes it without its sources.
-func (h *head) write(b *body, spans []model.Span, choices []regions.Choice, most int64, from regions.Plain, to regions.Sink, o regions.Options) (*model.Difference, error) {
+// write encodes first occurrences, which lie at these spans of what from gives, in parts. It writes the object, and describes it without its sources.
+func (h *head) write(b *body, part int64, spans []model.Span, choices []regions.Choice, most int64, from regions.Plain, to regions.Sink, o regions.Options) (*model.Difference, error) {
 	if len(choices) != len(spans) {
 		return nil, fmt.Errorf("%w: %d choices for %d regions", ErrOptions, len(choices), len(spans))
 	}
@@ -42,7 +42,7 @@ func (h *head) write(b *body, spans []model.Span, choices []regions.Choice, most
 		meta = int64(len(p))
 		return p, nil
 	}
-	e, err := regions.EncodeBefore(behind, spans, choices, model.PartGrain, most, from, to, o)
+	e, err := regions.EncodeBefore(behind, spans, choices, part, most, from, to, o)
 	if err != nil {
 		return nil, err
 	}

@@ -17,9 +17,6 @@ import (
 // A device encodes and decodes in its own memory, so that the link has the encoded bytes alone. The containers go through staging memory at the beginning of
 // the tier, group by group. Kernels and copies take turns in the lane of a worker; meanwhile the link has the copies of another worker.
 
-// devicePart is the plain bytes of a container that a device makes. A launch for fewer would not occupy the device.
-const devicePart = 4 << 20
-
 // stagedGroup is the place of a group in the staging memory: of its containers, and of the device's scratch memory.
 type stagedGroup struct{ containers, scratch device.Address }
 
@@ -103,7 +100,7 @@ func encodeOnDevice(paths []*Path) []error {
 	return failed
 }
 
-func (e *deviceEncoder) part() int64 { return min(devicePart, e.in.Group) }
+func (e *deviceEncoder) part() int64 { return e.in.Part() }
 
 // fail makes an error that of all slots which have none.
 func (e *deviceEncoder) fail(err error) {

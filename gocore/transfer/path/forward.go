@@ -2,7 +2,6 @@ package path
 
 import (
 	"errors"
-	"fmt"
 
 	"go.uber.org/atomic"
 
@@ -33,6 +32,7 @@ type Forward struct {
 	Wrapped   bool   // they become an object …
 	Lineage   uint64 // … of this lineage …
 	Number    uint32 // … with this number
+	Part      int64  // … and, if memory has the plain bytes, containers of so many of them
 	Reference *model.Source
 	Lost      *Anchor // the tier lacks the anchor and will not get it: this is its copy in memory, with which the checkpoint is decoded; nil: the tier has it, or there is none
 	Most      bool    // no more room can be had than there is
@@ -55,22 +55,21 @@ func (p *Path) forward() error {
 	if p.x.Stage == engine.Decoding {
 		return p.end(p.unwrap())
 	}
-	e := p.version.Encoding
-	if e == nil {
-		return p.end(p.writeContainers(p.version.Layout.End()))
-	}
-	return p.forwardDown(e)
+	return p.forwardDown()
 }
 
-func (p *Path) forwardDown(e *model.Encoding) (err error) {
+func (p *Path) forwardDown() (err error) {
 	f, err := p.o.Forwarder.Forward()
 	if err != nil {
 		return p.end(err)
 	}
-	s := &p.result.Staged
-	if !f.Wrapped {
+	s, e := &p.result.Staged, p.version.Encoding
+	switch {
+	case !f.Wrapped && e == nil:
+		return p.end(p.writeBytes(p.version.Layout.End()))
+	case !f.Wrapped:
 		s.Encoding = e
-		return p.end(p.writeContainers(e.Bytes()))
+		return p.end(p.writeBytes(e.Bytes()))
 	}
 	err = errUnfinished
 	defer func() {
@@ -80,9 +79,13 @@ func (p *Path) forwardDown(e *model.Encoding) (err error) {
 		p.o.Forwarder.Leave(s.Difference)
 	}()
 	w := p.whole(&f, e)
-	if f.Lost == nil {
+	switch {
+	case e == nil:
+		w.Encoding = &model.Encoding{Part: f.Part}
+		s.Difference, err = p.encodeWhole(w, p.source.Bytes(), p.plainChoices())
+	case f.Lost == nil:
 		s.Difference, err = p.wrap(w)
-	} else {
+	default:
 		s.Rewritten = true
 		s.Difference, err = p.rewrite(w, f.Lost)
 	}
@@ -99,8 +102,8 @@ func (p *Path) whole(f *Forward, e *model.Encoding) *object.Whole {
 	return &object.Whole{Lineage: f.Lineage, Number: f.Number, Names: description.Names(&l.Layout), Spans: l.Spans, Encoding: e, Reference: f.Reference}
 }
 
-// writeContainers writes bytes as they are.
-func (p *Path) writeContainers(n int64) error {
+// writeBytes writes bytes as they are.
+func (p *Path) writeBytes(n int64) error {
 	if n > p.x.Writes() {
 		return ErrRoom
 	}
@@ -155,19 +158,28 @@ func (p *Path) rewrite(w *object.Whole, anchor *Anchor) (*model.Difference, erro
 	if bad := p.version.Mismatch(slot, l.All()); bad >= 0 {
 		return nil, checkpoint.Damaged(bad, p.c.Tiers[p.x.From])
 	}
+	w.Encoding = nil
+	return p.encodeWhole(w, slot, p.anyModes())
+}
+
+// encodeWhole writes the plain bytes of a slot as an object.
+func (p *Path) encodeWhole(w *object.Whole, slot []byte, choices []regions.Choice) (*model.Difference, error) {
 	out := timedWriter{sink: p.sink}
 	plain := func(at int64, room []byte) ([]byte, error) { return slot[at : at+int64(len(room))], nil }
-	d, err := w.Write(plain, p.anyModes(), p.x.Writes(), out.write, p.options())
+	d, err := w.Write(plain, choices, p.x.Writes(), out.write, p.options())
 	if errors.Is(err, regions.ErrLarge) {
 		err = ErrRoom
 	}
 	return d, err
 }
 
-// unwrap brings containers up as they are.
+// unwrap brings containers up as they are, or the plain bytes, if memory had these, or has not more room.
 func (p *Path) unwrap() error {
 	n, to, s := p.version.Layout.End(), p.sink.Bytes(), &p.result.Staged
 	d, e := p.difference(), p.version.Encoding
+	if d != nil && e == nil {
+		return p.decodeUp(to)
+	}
 	if d != nil {
 		own := func(at int64, room []byte) error { return p.source.Read(at, room, func(int64, int64) {}) }
 		objects := &lineageObjects{p: p, own: own, others: new(atomic.Int64), of: d, open: make([]tier.Source, len(d.Sources))}
@@ -187,10 +199,21 @@ func (p *Path) unwrap() error {
 		n = e.Bytes()
 	}
 	if n > int64(len(to)) {
-		return status.Wrap(status.Corrupt, fmt.Errorf("%d B for a room of %d B", n, len(to)), "the stored bytes are more than there were").AtTier(p.c.Tiers[p.x.From])
+		return p.decodeUp(to)
 	}
 	s.Encoding = e
 	err := p.source.Read(0, to[:n], func(int64, int64) {})
+	if err == nil && p.o.Read != nil {
+		p.o.Read()
+	}
+	return err
+}
+
+// decodeUp brings up the plain bytes of an object.
+func (p *Path) decodeUp(to []byte) error {
+	var read atomic.Int64
+	own := func(at int64, room []byte) error { return p.source.Read(at, room, func(int64, int64) {}) }
+	err := p.decodeDifference(own, &read, to)
 	if err == nil && p.o.Read != nil {
 		p.o.Read()
 	}

@@ -34,7 +34,7 @@ func (f *forwarder) Forward() (path.Forward, error) {
 		return path.Forward{}, nil
 	}
 	wrapped := s.WrappedOf(x.Rec.Hist.Name)
-	to := path.Forward{Wrapped: true, Lineage: wrapped.ID, Most: x.Obj.WasEnlarged(x.To)}
+	to := path.Forward{Wrapped: true, Lineage: wrapped.ID, Part: s.PartOf(x.Rec.Top()), Most: x.Obj.WasEnlarged(x.To)}
 	if of := x.Obj.Related(x.From); of != nil {
 		for {
 			if f.source = s.HoldAnchor(wrapped, of); f.source != nil || !s.awaitsFlush(of, x) {
