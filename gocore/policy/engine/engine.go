@@ -163,6 +163,7 @@ type tier struct {
 	inflow    inflow
 	verifying int   // verifications and readings under way
 	arriving  int   // flushes and spills into this tier, under way
+	needs     int   // copies in it that need another one there
 	pinned    int64 // bytes of fragments that are pinned
 	leaving   leaving
 	reserved  reserved

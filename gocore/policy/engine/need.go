@@ -28,6 +28,7 @@ func (e *Engine) Need(now int64, o, of *Object, t int) bool {
 	}
 	n := o.extra().needing()
 	n.tier, n.of = t, of
+	e.tiers[t].needs++
 	m := of.extra().needing()
 	m.users = append(m.users, o)
 	e.updateCopy(now, of, t)
@@ -60,6 +61,7 @@ func (x *Transfer) Loosen() { x.loosens = true }
 func (e *Engine) loosen(o *Object, t int) {
 	if of := o.Source(t); of != nil {
 		o.more.needs.loose = true
+		e.tiers[t].needs--
 		e.unneeded = append(e.unneeded, unneeded{of, t})
 	}
 }
@@ -112,6 +114,9 @@ func (e *Engine) forgetNeed(o *Object) {
 		return
 	}
 	of, t := o.more.needs.of, o.more.needs.tier
+	if !o.more.needs.loose {
+		e.tiers[t].needs--
+	}
 	o.more.needs.of, o.more.needs.loose = nil, false
 	n := of.more.needs
 	n.users = slices.DeleteFunc(n.users, func(u *Object) bool { return u == o })
@@ -124,6 +129,24 @@ func (o *Object) users() []*Object {
 		return nil
 	}
 	return o.more.needs.users
+}
+
+// flushUsers flushes copies in tier t that need others there, so that these may be evicted then. It tells whether such a flush is under way.
+func (e *Engine) flushUsers(now int64, t int) (some bool) {
+	tr := e.tiers[t]
+	if tr.needs == 0 || t >= len(e.links) {
+		return false
+	}
+	bit := uint8(1) << t
+	for id := tr.table.First(); id != fragment.None; id = tr.table.Next(id) {
+		o := tr.table.At(id).Owner
+		if o == nil || o.Source(t) == nil || o.stuckOn&bit != 0 {
+			continue
+		}
+		e.queueFlush(now, t, o, true)
+		some = some || o.queuedOn&bit != 0
+	}
+	return some
 }
 
 // unneeded is a copy that one other needs no more.

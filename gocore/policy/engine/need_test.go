@@ -66,6 +66,15 @@ func (w *world) checkNeeds() {
 			}
 		}
 	}
+	hard := make([]int, len(w.e.tiers))
+	for x, n := range count {
+		hard[x.t] += n
+	}
+	for t, n := range hard {
+		if w.e.tiers[t].needs != n {
+			w.fatalf("tier %d: %d copies need others, counted %d", t, n, w.e.tiers[t].needs)
+		}
+	}
 	for _, r := range w.born {
 		for t := range w.e.tiers {
 			if o := &r.own; o.gone && o.hasNeed() && o.more.needs.loose {
@@ -178,6 +187,54 @@ func TestALooseNeed(t *testing.T) {
 		e.Drop(0, h, model.NumberKey(1))
 		if len(of.users()) > 0 || o.Related(1) != nil {
 			t.Error("it is gone, and still related")
+		}
+	}
+}
+
+// Room that only a needed copy can give is waited for: what needs it is flushed.
+func TestRoomThatIsNeeded(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		e := New(Config{Tiers: []TierConfig{
+			{Name: "device", Capacity: 100, Device: true, WriteRate: 1e9, ReadRate: 1e9}, {Name: "host", Capacity: 70, WriteRate: 1e9, ReadRate: 1e9},
+			{Name: "disk", Capacity: 1000, Remote: true},
+		}})
+		h := e.History("h")
+		write := func(k, size int64) *Capture {
+			shape := &Shape{Forms: [MaxTiers]Form{Raw, Encoded, Encoded}, Sizes: [MaxTiers]int64{0, size, size}}
+			c, err := e.BeginCapture(0, h, model.NumberKey(k), size, 1, nil, CaptureOptions{Shape: shape, Down: 1})
+			if err != nil || c.Phase != Ready {
+				t.Fatal(k, err, c)
+			}
+			e.EndCapture(0, c, true)
+			return c
+		}
+		carry := func(wrote int64, err error) {
+			for x := e.Next(0, anyDown); x != nil; x = e.Next(0, anyDown) {
+				if x.Wrote(wrote); x.From == 1 && x.Obj.Source(1) != nil {
+					x.Loosen()
+				}
+				if e.Done(0, x, map[bool]error{true: err}[x.From == 1]); x.From == 1 && err != nil {
+					return
+				}
+			}
+		}
+		of := write(0, 50)
+		carry(50, nil)
+		o := write(1, 20)
+		carry(20, nil)
+		if !e.Need(0, &o.Rec.own, &of.Rec.own, 1) {
+			t.Fatal("no need")
+		}
+		e.Drop(0, h, model.NumberKey(0))
+		write(2, 40)
+		if fails {
+			carry(40, errFullDisk)
+		} else {
+			carry(40, nil)
+		}
+		r := h.Get(model.NumberKey(2))
+		if e.Complete(r, 1) == fails {
+			t.Errorf("failing %v: on the host %v: %+v", fails, e.Complete(r, 1), e.Use(1))
 		}
 	}
 }

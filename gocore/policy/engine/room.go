@@ -64,7 +64,7 @@ func (e *Engine) room(now int64, t int, o *Object) verdict {
 	return v
 }
 
-// seek is room without making flushes urgent. It returns the window that has to be waited for.
+// seek is room without making flushes urgent. It returns the window that has to be waited for, or none where a copy has to be waited for that others need.
 func (e *Engine) seek(now int64, t int, o *Object) (verdict, evict.Window) {
 	tr := e.tiers[t]
 	e.compare(now)
@@ -78,6 +78,8 @@ func (e *Engine) seek(now int64, t int, o *Object) (verdict, evict.Window) {
 			w, ok = e.choose(now, t, o, evict.Request{Floor: -1, Break: true})
 		}
 		switch {
+		case !ok && e.flushUsers(now, t):
+			return waits, none
 		case !ok:
 			return stuck, none
 		case w.Promises > 0:
@@ -200,10 +202,10 @@ func (e *Engine) evict(now int64, t int, w evict.Window, o *Object) {
 	e.followUnneeded(now)
 }
 
-// flushUrgently makes the flushes urgent that the window waits for.
+// flushUrgently makes the flushes urgent that the window waits for, if there is a window.
 func (e *Engine) flushUrgently(now int64, t int, w evict.Window) {
 	tr := e.tiers[t]
-	for id := w.First; ; id = tr.table.Next(id) {
+	for id := w.First; id != fragment.None; id = tr.table.Next(id) {
 		f := tr.table.At(id)
 		if f.Class == fragment.Dirty || f.Class == fragment.Flushing {
 			e.queueFlush(now, t, f.Owner, true)
