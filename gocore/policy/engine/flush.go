@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"velocpy/gocore/policy/fragment"
 )
 
@@ -150,14 +152,27 @@ func (e *Engine) nextFlush(now int64, l *link) *Transfer {
 	return nil
 }
 
-// roomBelow makes room for a flush. It answers waits instead of stuck while the caller's releases or verifications may still free room.
+// roomBelow makes room for a flush. It answers waits instead of stuck while the caller's releases, or verifications or loads, may still free room.
 func (e *Engine) roomBelow(now int64, l *link, o *Object) verdict {
 	e.predict(o, l.lower)
 	v := e.room(now, l.lower, o)
-	if v == stuck && (e.expectsReleases(l.lower) || e.tiers[l.lower].verifying > 0) {
+	if v == stuck && (e.expectsReleases(l.lower) || e.tiers[l.lower].verifying > 0 || e.loads(l.lower)) {
 		return waits
 	}
 	return v
+}
+
+// loads tells whether loads into tier t or from it have the room that they need. No copy that they write or read is evictable before they end.
+func (e *Engine) loads(t int) bool {
+	for _, l := range e.links {
+		if l.upper != t && l.lower != t {
+			continue
+		}
+		if l.demand.len()+l.ahead.len() > 0 || slices.ContainsFunc(l.crossing, func(x *Transfer) bool { return x.Kind == Load }) {
+			return true
+		}
+	}
+	return false
 }
 
 // expectsReleases tells whether the caller may release room in tier t by itself: an arriving copy may replace one that its catalog refers to.
