@@ -162,17 +162,9 @@ func (e *Engine) roomBelow(now int64, l *link, o *Object) verdict {
 	return v
 }
 
-// loads tells whether loads into tier t or from it have the room that they need. No copy that they write or read is evictable before they end.
+// loads tells whether loads into tier t or from it are under way, for which room was reserved. No copy that they write or read is evictable before they end.
 func (e *Engine) loads(t int) bool {
-	for _, l := range e.links {
-		if l.upper != t && l.lower != t {
-			continue
-		}
-		if l.demand.len()+l.ahead.len() > 0 || slices.ContainsFunc(l.crossing, func(x *Transfer) bool { return x.Kind == Load }) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.links, func(l *link) bool { return l.loads > 0 && (l.upper == t || l.lower == t) })
 }
 
 // expectsReleases tells whether the caller may release room in tier t by itself: an arriving copy may replace one that its catalog refers to.
