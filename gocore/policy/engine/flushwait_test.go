@@ -53,7 +53,7 @@ func TestAFlushWaitsForLoads(t *testing.T) {
 		e.Done(0, x, nil)
 	}
 	run(t, e, 100)
-	if !e.Complete(h.Get(model.NumberKey(20)), 1) {
-		t.Errorf("it is not on the host: %+v", e.Use(1))
+	if w.Phase != Ended || w.Err != nil {
+		t.Errorf("it has not come down: phase %v, %v", w.Phase, w.Err)
 	}
 }
