@@ -388,8 +388,7 @@ func (e *Engine) cancelLoads(o *Object, f func(t int)) {
 	for k, l := range e.links {
 		if bit := uint8(1) << k; o.loadsOn&bit != 0 && o.loadRuns&bit == 0 && o.copies[k] != fragment.None {
 			o.loadsOn &^= bit
-			l.loads--
-			l.loading -= o.Bytes(k)
+			e.loadEnded(l, o)
 			for _, q := range []*fifo[*Object]{&l.demand, &l.ahead} {
 				q.without(func(queued *Object) bool { return queued == o })
 			}

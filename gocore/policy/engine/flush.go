@@ -167,6 +167,16 @@ func (e *Engine) loads(t int) bool {
 	return slices.ContainsFunc(e.links, func(l *link) bool { return l.loads > 0 && (l.upper == t || l.lower == t) })
 }
 
+// loadEnded counts out a load. Flushes may have waited for the last one.
+func (e *Engine) loadEnded(l *link, o *Object) {
+	l.loads--
+	l.loading -= o.Bytes(l.upper)
+	if l.loads == 0 {
+		e.roomAppeared(l.upper)
+		e.roomAppeared(l.lower)
+	}
+}
+
 // expectsReleases tells whether the caller may release room in tier t by itself: an arriving copy may replace one that its catalog refers to.
 func (e *Engine) expectsReleases(t int) bool {
 	//mutation:flush-gives-up-on-arriving

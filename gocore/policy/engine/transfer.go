@@ -322,8 +322,7 @@ func (e *Engine) loaded(now int64, x *Transfer, err error) {
 	bit := uint8(1) << x.To
 	o.loadsOn &^= bit
 	o.loadRuns &^= bit
-	l.loads--
-	l.loading -= o.Bytes(x.To)
+	e.loadEnded(l, o)
 	e.row(o, x.From).Transfers--
 	e.row(o, x.To).Transfers--
 	if err != nil {
