@@ -270,7 +270,7 @@ func (e *Engine) flushed(now int64, x *Transfer, err error) {
 		e.tiers[x.To].inflow.arrived(now, e.count, o.Bytes(x.To))
 		o.fail(nil)
 		e.step(o, x.To, lifecycle.WriteDone)
-		if x.loosens {
+		if x.loosens && !o.gone {
 			e.loosen(o, x.From)
 		}
 		if e.row(o, x.From).State == lifecycle.WriteComplete {
