@@ -337,7 +337,9 @@ func (e *Engine) failStalled(now int64, t int) {
 		if e.attempt(now, t, c) || e.progressing() {
 			continue
 		}
-		if e.giveUpReplaced(now, t, c) && e.attempt(now, t, c) {
+		// Even if the replaced version is not given up, looking it up may have made a record of a row, and a flush of that may make room.
+		e.giveUpReplaced(now, t, c)
+		if e.attempt(now, t, c) || e.progressing() {
 			continue
 		}
 		if c.elsewhere != nil && c.elsewhere(now) {
@@ -368,20 +370,19 @@ func (e *Engine) failStalled(now int64, t int) {
 
 // giveUpReplaced gives up the version that a capture is about to replace, if that makes its room. So an application can rewrite its keys in a tier that they
 // fill.
-func (e *Engine) giveUpReplaced(now int64, t int, c *claim) bool {
+func (e *Engine) giveUpReplaced(now int64, t int, c *claim) {
 	if c.load {
-		return false
+		return
 	}
 	rec := c.obj.home
 	old := rec.Hist.Get(rec.Key)
 	if old == nil || old == rec || !e.freesAlone(old, c.obj, t) {
-		return false
+		return
 	}
 	if e.catalogued(t) {
-		return false // its room stays reserved until the new version is in the catalog
+		return // its room stays reserved until the new version is in the catalog
 	}
 	e.replace(now, old, rec)
-	return true
 }
 
 // freesAlone tells whether a checkpoint that is dropped frees room for o in tier t: a single copy that nobody else needs or reads.
