@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math"
+	"slices"
 
 	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/policy/evict"
@@ -385,18 +386,35 @@ func (e *Engine) giveUpReplaced(now int64, t int, c *claim) {
 	e.replace(now, old, rec)
 }
 
-// freesAlone tells whether a checkpoint that is dropped frees room for o in tier t: a single copy that nobody else needs or reads.
+// freesAlone tells whether a checkpoint that is dropped frees room for o in tier t: a copy that no other checkpoint needs, or that of a gone object which is kept for
+// this copy alone. One of them has to be large enough by itself.
 func (e *Engine) freesAlone(old *Record, o *Object, t int) bool {
 	tr := e.tiers[t]
+	leavesRoom := func(x *Object) bool { return tr.extent(x) >= tr.extent(o) && tr.align(x) >= tr.align(o) }
 	for _, x := range old.Objects() {
-		if x.copies[t] == fragment.None || x.isShared() {
+		if x.copies[t] == fragment.None || x.isShared() || x.isNeeded(t) || !e.isFreedAtOnce(x, t) {
 			continue
 		}
-		if f := e.row(x, t); f.Pins == 0 && f.Transfers == 0 && !x.isNeeded(t) && !tr.behind(f) && tr.extent(x) >= tr.extent(o) && tr.align(x) >= tr.align(o) {
+		if leavesRoom(x) {
+			return true
+		}
+		if of := x.Source(t); of != nil && of.gone && of.isNeededOnlyBy(x, t) && e.isFreedAtOnce(of, t) && leavesRoom(of) {
 			return true
 		}
 	}
 	return false
+}
+
+// isNeededOnlyBy tells whether u's copy in tier t is the only one there that needs o's.
+func (o *Object) isNeededOnlyBy(u *Object, t int) bool {
+	return u.Source(t) == o && !slices.ContainsFunc(o.users(), func(other *Object) bool { return other != u && other.Source(t) == o })
+}
+
+// isFreedAtOnce tells whether the room of x's copy in tier t can be used as soon as the object is gone and no copy needs it.
+func (e *Engine) isFreedAtOnce(x *Object, t int) bool {
+	tr, f := e.tiers[t], e.row(x, t)
+	becomesIdle := tr.retires(f) && (tr.allotted == 0 || e.InUse(t) > tr.allotted)
+	return f.Pins == 0 && f.Transfers == 0 && !tr.behind(f) && !becomesIdle
 }
 
 // pinnedBytes is how many bytes of tier t are being read, by leases and by copies out.
