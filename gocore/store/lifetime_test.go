@@ -128,15 +128,32 @@ func (c *client) putDown(k int64, p []byte) {
 	}
 }
 
-// evict fills the host tier with other checkpoints until it has no copy of k.
+// evict fills the host tier with other checkpoints until the copy of k that it has now is gone. By then the prefetcher may have loaded k from the disk again, if a
+// restore has started it and the guess expects k.
 func (c *client) evict(k int64, size int) {
 	c.t.Helper()
-	for i := int64(1000); c.inHost(k); i++ {
+	copied := c.copiedToHost(k)
+	for i := int64(1000); copied != 0 && c.copiedToHost(k) == copied; i++ {
 		if i > 1100 {
 			c.t.Fatal("it stays in the host tier")
 		}
 		c.putDown(i, random(size, uint64(i)))
 	}
+}
+
+// copiedToHost is a number that no other copy of k in the host tier has, or 0 if the tier has none.
+func (c *client) copiedToHost(k int64) uint32 {
+	c.t.Helper()
+	c.s.Lock()
+	defer c.s.Unlock()
+	rec := c.h.h.Get(model.NumberKey(k))
+	if rec == nil {
+		c.t.Fatalf("there is no checkpoint %d", k)
+	}
+	if host := c.s.HostTier(); c.s.Engine.Complete(rec, host) {
+		return c.s.Engine.Fragment(rec, host).Born
+	}
+	return 0
 }
 
 func (c *client) inHost(k int64) bool {

@@ -418,3 +418,24 @@ func TestAPrivateMemory(t *testing.T) {
 	}
 	e.EndCapture(0, next, true)
 }
+
+// A capture looks up the version that it replaces, which may be a row of the catalog alone. The lookup makes a record of the row, and the record's copy can leave the
+// disk for the archive: that makes room for the capture.
+func TestARowMakesRoomForItsReplacement(t *testing.T) {
+	s := newArchived(t, 10, 10, 10, 100)
+	s.write(1, 4, CaptureOptions{Down: atDisk})
+	s.settleDown()
+	s.open(10, 3, 10, 100) // the host is too small for the next one
+	c, err := s.BeginCapture(0, s.h, model.NumberKey(1), 7, 1, nil, CaptureOptions{Top: atHost})
+	if err != nil || c.Phase != Waiting {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	for _, want := range [][2]int{{atDisk, atArchive}, {caller, atDisk}} {
+		if x := s.move(anyDown); x == nil || x.From != want[0] || x.To != want[1] {
+			t.Fatalf("%+v, wanted %v", x, want)
+		}
+	}
+	if c.Phase != Ended || c.Err != nil {
+		t.Errorf("phase %d, %v", c.Phase, c.Err)
+	}
+}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math"
+	"slices"
 
 	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/policy/evict"
@@ -339,7 +340,9 @@ func (e *Engine) failStalled(now int64, t int) {
 		if e.attempt(now, t, c) || e.progressing() {
 			continue
 		}
-		if e.giveUpReplaced(now, t, c) && e.attempt(now, t, c) {
+		// Even if the replaced version is not given up, looking it up may have made a record of a row, and a flush of that may make room.
+		e.giveUpReplaced(now, t, c)
+		if e.attempt(now, t, c) || e.progressing() {
 			continue
 		}
 		if c.elsewhere != nil && c.elsewhere(now) {
@@ -370,34 +373,50 @@ func (e *Engine) failStalled(now int64, t int) {
 
 // giveUpReplaced gives up the version that a capture is about to replace, if that makes its room. So an application can rewrite its keys in a tier that they
 // fill.
-func (e *Engine) giveUpReplaced(now int64, t int, c *claim) bool {
+func (e *Engine) giveUpReplaced(now int64, t int, c *claim) {
 	if c.load {
-		return false
+		return
 	}
 	rec := c.obj.home
 	old := rec.Hist.Get(rec.Key)
 	if old == nil || old == rec || !e.freesAlone(old, c.obj, t) {
-		return false
+		return
 	}
 	if e.catalogued(t) {
-		return false // its room stays reserved until the new version is in the catalog
+		return // its room stays reserved until the new version is in the catalog
 	}
 	e.replace(now, old, rec)
-	return true
 }
 
-// freesAlone tells whether a checkpoint that is dropped frees room for o in tier t: a single copy that nobody else needs or reads.
+// freesAlone tells whether a checkpoint that is dropped frees room for o in tier t: a copy that no other checkpoint needs, or that of a gone object which is kept for
+// this copy alone. One of them has to be large enough by itself.
 func (e *Engine) freesAlone(old *Record, o *Object, t int) bool {
 	tr := e.tiers[t]
+	leavesRoom := func(x *Object) bool { return tr.extent(x) >= tr.extent(o) && tr.align(x) >= tr.align(o) }
 	for _, x := range old.Objects() {
-		if x.copies[t] == fragment.None || x.isShared() {
+		if x.copies[t] == fragment.None || x.isShared() || x.isNeeded(t) || !e.isFreedAtOnce(x, t) {
 			continue
 		}
-		if f := e.row(x, t); f.Pins == 0 && f.Transfers == 0 && !x.isNeeded(t) && !tr.behind(f) && tr.extent(x) >= tr.extent(o) && tr.align(x) >= tr.align(o) {
+		if leavesRoom(x) {
+			return true
+		}
+		if of := x.Source(t); of != nil && of.gone && of.isNeededOnlyBy(x, t) && e.isFreedAtOnce(of, t) && leavesRoom(of) {
 			return true
 		}
 	}
 	return false
+}
+
+// isNeededOnlyBy tells whether u's copy in tier t is the only one there that needs o's.
+func (o *Object) isNeededOnlyBy(u *Object, t int) bool {
+	return u.Source(t) == o && !slices.ContainsFunc(o.users(), func(other *Object) bool { return other != u && other.Source(t) == o })
+}
+
+// isFreedAtOnce tells whether the room of x's copy in tier t can be used as soon as the object is gone and no copy needs it.
+func (e *Engine) isFreedAtOnce(x *Object, t int) bool {
+	tr, f := e.tiers[t], e.row(x, t)
+	becomesIdle := tr.retires(f) && (tr.allotted == 0 || e.InUse(t) > tr.allotted)
+	return f.Pins == 0 && f.Transfers == 0 && !tr.behind(f) && !becomesIdle
 }
 
 // pinnedBytes is how many bytes of tier t are being read, by leases and by copies out.

@@ -107,11 +107,24 @@ func (p *chunks) isDue(i int, since int64) bool {
 func (p *chunks) take(off, n int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.change(off, n, func(c *chunk) {
-		c.users++
-		c.resident = true
-	})
+	p.faulted(off, n)
+	p.change(off, n, func(c *chunk) { c.users++ })
 	p.peak = max(p.peak, off+n)
+}
+
+// faulted notes that a range may be resident once it is touched. The system maps a huge page at a time, so small chunks beside the range become resident with it, also
+// behind the budget. The lock is held.
+func (p *chunks) faulted(off, n int64) {
+	for i, last := p.span(off, n); i <= last; i++ {
+		if p.all[i].resident {
+			continue
+		}
+		from, bytes := p.start(i), int64(1)
+		if page := from / chunkBytes * chunkBytes; page+chunkBytes <= p.size {
+			from, bytes = page, chunkBytes
+		}
+		p.change(from, bytes, func(c *chunk) { c.resident = true })
+	}
 }
 
 // drop notes that a record has left a range.
@@ -133,8 +146,8 @@ func (p *chunks) prefaulted(off, n, now int64) {
 		if !c.resident && c.users == 0 {
 			c.free = now
 		}
-		c.resident = true
 	})
+	p.faulted(off, n)
 }
 
 // setLimit notes another budget.
