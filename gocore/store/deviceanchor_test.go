@@ -76,6 +76,10 @@ func (c *client) needed() (n int) {
 // dropped, and the host's memory is free then.
 func TestADeviceEncodesWithAnAnchor(t *testing.T) {
 	const size, count = 3<<20 + 1236, 40
+	if testing.Short() { // the emulated kernels take most of the time
+		encodesWithAnAnchor(t, nil, size/2, 16, func(i int64) int64 { return (i*7 + 5) % 16 })
+		return
+	}
 	orders := map[string]func(i int64) int64{
 		"reverse": func(i int64) int64 { return count - 1 - i }, "forward": func(i int64) int64 { return i }, "mixed": func(i int64) int64 { return (i*17 + 5) % count },
 	}
@@ -83,46 +87,48 @@ func TestADeviceEncodesWithAnAnchor(t *testing.T) {
 		"verified": nil, "unverified": func(c *config.Config) { c.Verify = "off" }, "always verified": func(c *config.Config) { c.Verify = "always" },
 	} {
 		for order, at := range orders {
-			t.Run(name+" "+order, func(t *testing.T) {
-				b, c := relating(t, change)
-				on := b.states(c, size)
-				for k := range int64(count) {
-					on.put(k, step(size, k))
-				}
-				b.check(c.wait(0, status.TierHost))
-				f := c.reduction()
-				if f.Encoded != f.Differences || f.Differences < count/2 || f.EncodedTo > f.EncodedFrom/10 {
-					t.Fatalf("%+v", f)
-				}
-				if n := c.needed(); n == 0 || n > count-int(f.Differences) {
-					t.Errorf("%d copies are needed by %d", n, f.Differences)
-				}
-				c.pushOffBy(b, size)
-				for i := range int64(count) {
-					k := at(i)
-					want := step(size, k)
-					switch k % 3 {
-					case 0:
-						on.get(k, want)
-					case 1:
-						to := make([]byte, size)
-						_, err := c.restoreTo(k, operation.RestoreArgs{Into: []model.Region{region(to, 0)}})
-						if b.check(err); !bytes.Equal(to, want) {
-							t.Fatalf("checkpoint %d differs in host memory", k)
-						}
-					default:
-						c.mustGet(k, want, operation.RestoreArgs{Last: true})
-						continue
-					}
-					c.drop(k)
-				}
-				if f := c.reduction(); f.Decoded < count/3 {
-					t.Errorf("%+v", f)
-				}
-				drained(t, c.s)
-			})
+			t.Run(name+" "+order, func(t *testing.T) { encodesWithAnAnchor(t, change, size, count, at) })
 		}
 	}
+}
+
+func encodesWithAnAnchor(t *testing.T, change func(c *config.Config), size int, count int64, at func(i int64) int64) {
+	b, c := relating(t, change)
+	on := b.states(c, size)
+	for k := range count {
+		on.put(k, step(size, k))
+	}
+	b.check(c.wait(0, status.TierHost))
+	f := c.reduction()
+	if f.Encoded != f.Differences || f.Differences < count/2 || f.EncodedTo > f.EncodedFrom/10 {
+		t.Fatalf("%+v", f)
+	}
+	if n := c.needed(); n == 0 || n > int(count-f.Differences) {
+		t.Errorf("%d copies are needed by %d", n, f.Differences)
+	}
+	c.pushOffBy(b, size)
+	for i := range count {
+		k := at(i)
+		want := step(size, k)
+		switch k % 3 {
+		case 0:
+			on.get(k, want)
+		case 1:
+			to := make([]byte, size)
+			_, err := c.restoreTo(k, operation.RestoreArgs{Into: []model.Region{region(to, 0)}})
+			if b.check(err); !bytes.Equal(to, want) {
+				t.Fatalf("checkpoint %d differs in host memory", k)
+			}
+		default:
+			c.mustGet(k, want, operation.RestoreArgs{Last: true})
+			continue
+		}
+		c.drop(k)
+	}
+	if f := c.reduction(); f.Decoded < count/3 {
+		t.Errorf("%+v", f)
+	}
+	drained(t, c.s)
 }
 
 // An anchor that is damaged damages the checkpoints that were encoded with it, which is found, and no others.
@@ -195,14 +201,17 @@ func TestAnAnchorIsLetGo(t *testing.T) {
 
 // Captures that fill the device faster than its link empties it do not wait for ever for an anchor.
 func TestAnAnchorInACrowdedTier(t *testing.T) {
-	const size, count = 3 << 20, 60
+	size, count := 3<<20, int64(60)
+	if testing.Short() {
+		size, count = 1<<20, 90
+	}
 	b, c := relating(t, func(c *config.Config) { c.Devices[0].Bytes = 80 << 20 })
 	on := b.states(c, size)
-	for k := range int64(count) {
+	for k := range count {
 		on.put(k, step(size, k))
 	}
 	b.check(c.wait(0, status.TierHost))
-	for k := int64(count) - 1; k >= 0; k-- {
+	for k := count - 1; k >= 0; k-- {
 		on.get(k, step(size, k))
 		c.drop(k)
 	}
