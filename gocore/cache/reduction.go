@@ -36,10 +36,11 @@ func (c *Cache) ExpectBytes(r *engine.Record, f engine.Form) int64 {
 	if known == nil || c.GoesWhole(r) {
 		return r.Size
 	}
-	if f == engine.Difference && c.DeviceTier(r.Top()) != nil && c.EncodesOnDevice(known) {
+	onDevice := c.encodedBy(known, r.Top())
+	if f == engine.Difference && onDevice {
 		return c.expectWrapped(r)
 	}
-	x := encoding.Checkpoint{Layout: r.Version.Layout.ID, Queued: f == engine.Encoded && c.EncodesOnDevice(known) && c.DeviceTier(r.Top()) != nil}
+	x := encoding.Checkpoint{Layout: r.Version.Layout.ID, Queued: f == engine.Encoded && onDevice}
 	if x.Queued {
 		x.Removable = c.AnchorFor(known, r, r.Top()) != nil
 		return known.Planner.Expect(x, r.Size)
@@ -69,6 +70,12 @@ func (c *Cache) EncodesOnDevice(r *Reduction) bool {
 	return r.Planner.OnDevice() || r.Refers && c.Relates()
 }
 
+// encodedBy tells whether the device of a tier, if it is that of one, encodes the checkpoints of a history that it has. One that is too small leaves those to a lineage that would be
+// encoded with others.
+func (c *Cache) encodedBy(r *Reduction, t int) bool {
+	return c.DeviceTier(t) != nil && c.EncodesOnDevice(r) && (r.Planner.OnDevice() || c.PartOf(t) > 0)
+}
+
 // MostTogether is the largest room of checkpoints that go to the disk together, by one request. They stay as they are: encoding each would take them apart.
 const MostTogether = 64 << 10
 
@@ -80,7 +87,7 @@ func (c *Cache) ShapeOf(history string, l *checkpoint.Layout, room int64, top in
 		return nil
 	}
 	form, most, ofDevice := engine.Encoded, room, c.DeviceTier(top) != nil
-	onDevice := ofDevice && c.EncodesOnDevice(r)
+	onDevice := c.encodedBy(r, top)
 	if r.Lineage != nil && !onDevice && (!ofDevice || r.Planner.Method() == encoding.Lineage) {
 		form, most = engine.Difference, mostOfObject(room)
 	}

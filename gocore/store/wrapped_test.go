@@ -313,6 +313,27 @@ func TestADamagedAnchorOnTheDisk(t *testing.T) {
 	}
 }
 
+// Checkpoints of a device that is too small to encode are encoded with others by the host.
+func TestASmallDeviceLeavesItToTheHost(t *testing.T) {
+	const size, count = 1 << 20, 8
+	b, c := relating(t, func(c *config.Config) {
+		withDisk(64<<20, 256<<20, true)(c)
+		c.Devices[0].Bytes = 32 << 20
+	})
+	on := b.states(c, size)
+	for k := range int64(count) {
+		on.put(k, step(size, k))
+		c.awaitDisk(0)
+	}
+	if n := c.wrappings(); n.referring < count-2 {
+		t.Errorf("%+v", n)
+	}
+	for k := range int64(count) {
+		on.get(k, step(size, k))
+	}
+	drained(t, c.s)
+}
+
 // Whatever is captured, dropped, restored and waited for, in whichever order: what is there comes back as it was, and nothing is left over.
 func TestAnchorsAndADiskAtRandom(t *testing.T) {
 	const size = 1<<20 + 36
