@@ -14,7 +14,7 @@ import click
 from benchmarks import ON_GPU
 from benchmarks.adjoint import storages
 from benchmarks.compare import cores
-from benchmarks.device import accumulated, device, histories, scheduled
+from benchmarks.device import accumulated, device, histories, scheduled, stored
 from benchmarks.disk import commits, deduplicated, disk, durable, opening, reduced, verification
 from benchmarks.engines.contenders import has_gpu
 from benchmarks.host import calls, capture, decision, scale, sweep
@@ -48,6 +48,7 @@ BENCHMARKS: dict[str, tuple[Callable[..., Report], str]] = {
     "shot": (shot.run, "Maurya et al., HPDC'23: shots through GPU, host and disk, beside its baselines"),
     "device": (device.run, "captures, transfers and leases of device memory, beside plain copies"),
     "encoded": (histories.run, "histories that a device encodes on their way to the host, beside the same as they are"),
+    "stored": (stored.run, "histories of a device that go on to a disk, beside the same as they are"),
     "accumulated": (accumulated.run, "Maurya et al., HiPC'23: small checkpoints encoded each alone, and together"),
     "scheduled": (scheduled.run, "Maurya et al., HiPC'23: schedules of what is encoded, beside fixed ones"),
     "coldstart": (coldstart.run, "Maurya et al., HiPC'22: the first checkpoints of a process"),
@@ -79,6 +80,7 @@ QUICK: dict[str, dict[str, object]] = {
     "shot": {"cells": "tiny"},
     "device": {"size": 64 << 10, "rounds": 2},
     "encoded": {"size": 64 << 10, "rounds": 1},
+    "stored": {"size": 128 << 10, "rounds": 1},
     "accumulated": {"sizes": (16 << 10,), "total": 256 << 10, "rounds": 1, "room": 1 << 20},
     "scheduled": {"cells": (scheduled.Cell(64 << 10, (4.0,), 0),), "total": 512 << 10, "rounds": 1, "room": 1 << 20},
     "coldstart": {"cells": "tiny"},
@@ -145,8 +147,8 @@ def _or_refused(read: Callable[[], T]) -> T:
 @click.option("--brief", is_flag=True, help="Small sizes, a few rounds: what compare runs by each core.")
 @click.option(
     "--cells",
-    help="Which cells of shot, coldstart, deduplicated, encoded and accumulated, with commas between; a wrong name "
-    "lists all.",
+    help="Which cells of shot, coldstart, deduplicated, encoded, stored and accumulated, with commas between; a wrong "
+    "name lists all.",
 )
 @click.option("--rounds", type=click.IntRange(min=1), help="How often everything is measured; the medians are shown.")
 @click.option(
@@ -160,7 +162,7 @@ def _or_refused(read: Callable[[], T]) -> T:
 @click.option(
     "--limit",
     type=float,
-    help="Seconds after which shot, coldstart, deduplicated, encoded and accumulated begin nothing new.",
+    help="Seconds after which shot, coldstart, deduplicated, encoded, stored and accumulated begin nothing new.",
 )
 @json_option
 def main(

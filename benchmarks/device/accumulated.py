@@ -17,7 +17,7 @@ from velocpy.bench.report import Report
 from velocpy.bench.timing import median
 
 from .device import opened
-from .histories import _software, _turns
+from .histories import software, turns
 from .kinds import KINDS, chosen, made, same
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -50,7 +50,7 @@ def run(
         raise click.ClickException(str(error)) from error
     card = card_for(64 << 10)
     report = Report("accumulated", {"total_mib": total / MIB, "rounds": rounds, "kinds": ", ".join(names)})
-    report.settings |= {"card": card.name} | _software()
+    report.settings |= {"card": card.name} | software()
     tunings = {together: velocpy.Tuning(flush="lazy", together=together) for together in (True, False)}
     with contextlib.closing(card), contextlib.ExitStack() as stack:
         report.measure({f"{name} GB/s": round(rate / 1e9, 2) for name, rate in card.rates(total).items()})
@@ -89,7 +89,7 @@ def _play(
     for number in range(rounds + 1):
         if number > 1 and time.monotonic() > until:
             break
-        for way in _turns(tuple(WAYS), number):
+        for way in turns(tuple(WAYS), number):
             lap = _lap(card, stores[way], f"{name} {size} {number}", WAYS[way][0], arrays, compared=number == rounds)
             differ += lap["differ"]
             if number:  # the first round loads kernels

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -47,7 +47,7 @@ def run(size: int = 256 * MIB, rounds: int = 5, cells: str | None = None, limit:
         raise click.ClickException(str(error)) from error
     card = card_for(64 << 10)
     report = Report("encoded", {"size_mib": size / MIB, "checkpoints": COUNT, "held": HELD, "rounds": rounds})
-    report.settings |= {"kinds": ", ".join(names), "card": card.name} | _software()
+    report.settings |= {"kinds": ", ".join(names), "card": card.name} | software()
     with contextlib.closing(card):
         report.measure({f"{name} GB/s": round(rate / 1e9, 2) for name, rate in card.rates(size).items()})
         differ = 0
@@ -76,7 +76,7 @@ def run(size: int = 256 * MIB, rounds: int = 5, cells: str | None = None, limit:
     return report
 
 
-def _software() -> dict[str, str]:
+def software() -> dict[str, str]:
     """What the result depends on, beside the machine's facts."""
     found = {"core": str(velocpy.build_info().get("core", {}).get("revision", "unknown"))[:12]}
     with contextlib.suppress(OSError):
@@ -98,7 +98,7 @@ def _stores(card: Any, size: int, count: int, **options: Any) -> Iterator[dict[s
         yield {"raw": plain} | dict.fromkeys(METHODS[1:], reduced)
 
 
-def _turns(names: tuple[Any, ...], number: int) -> tuple[Any, ...]:
+def turns(names: tuple[Any, ...], number: int) -> tuple[Any, ...]:
     """Each round begins with another one."""
     shift = number % len(names)
     return names[shift:] + names[:shift]
@@ -119,22 +119,24 @@ def _play(
     for number in range(rounds + 1):
         if number > 1 and time.monotonic() > until:
             break
-        for method in _turns(METHODS, number):
+        for method in turns(METHODS, number):
             history = stores[method].history(f"{name} {method} {number}", reduce=method)
-            lap = _lap(card, stores[method], history, arrays)
+            lap = lap_of(card, stores[method], history, arrays)
             differ += lap["differ"]
             if number:  # the first round loads kernels
                 found[method].append(lap)
     total = sum(array.nbytes for array in arrays)
     share = zeros(arrays[0])
     for method, laps in found.items():
-        report.rows.append(_row(KINDS[name], method, laps, found["raw"], total) | {"zeros": share})
+        report.rows.append(row_of(KINDS[name], method, laps, found["raw"], total) | {"zeros": share})
     _bars(report, KINDS[name], report.rows[-1], waves=name in ("late", "early"))
     return differ
 
 
-def _lap(card: Any, store: velocpy.Store, history: velocpy.History, arrays: list[Any]) -> dict[str, Any]:
-    """Writes and restores one history."""
+def lap_of(
+    card: Any, store: velocpy.Store, history: velocpy.History, arrays: list[Any], tier: Literal["host", "disk"] = "host"
+) -> dict[str, Any]:
+    """Writes one history, down to a tier, and restores it."""
     card.join()
     calls, began = 0.0, time.perf_counter()
     for key, array in enumerate(arrays):
@@ -143,9 +145,10 @@ def _lap(card: Any, store: velocpy.Store, history: velocpy.History, arrays: list
         calls += time.perf_counter() - called
     card.join()
     forward = time.perf_counter() - began
-    history.wait("host")
+    history.wait(tier)
     down = time.perf_counter() - began
-    did = store.stats()["histories"][history.name]["reduction"]
+    stats = store.stats()
+    did = stats["histories"][history.name]["reduction"]
     differ, began = 0, time.perf_counter()
     order = range(len(arrays) - 1, -1, -1)
     history.hint(order, last=True)
@@ -156,7 +159,15 @@ def _lap(card: Any, store: velocpy.Store, history: velocpy.History, arrays: list
     restored = time.perf_counter() - began
     history.wait()
     history.clear()
-    lap = {"calls": calls, "forward": forward, "to host": down, "restore": restored, "differ": differ}
+    lap: dict[str, Any] = {
+        "calls": calls,
+        "forward": forward,
+        f"to {tier}": down,
+        "restore": restored,
+        "differ": differ,
+    }
+    if tier == "disk":
+        lap["disk"] = stats["tiers"]["disk"]["used"]
     counts = {"encoded": 0, "with another": 0, "plain": len(arrays)}
     if did:
         counts = {"encoded": did["encoded"], "with another": did["differences"], "plain": did["plain"]}
@@ -167,16 +178,23 @@ def _lap(card: Any, store: velocpy.Store, history: velocpy.History, arrays: list
 TIMES = ("calls", "forward", "to host", "restore")
 
 
-def _row(kind: str, method: str, laps: list[dict[str, Any]], raw: list[dict[str, Any]], total: int) -> dict[str, Any]:
+def row_of(
+    kind: str,
+    method: str,
+    laps: list[dict[str, Any]],
+    raw: list[dict[str, Any]],
+    total: int,
+    times: tuple[str, ...] = TIMES,
+) -> dict[str, Any]:
     """The medians of a method, and the times of every round."""
     row: dict[str, Any] = {"what": kind, "method": method, "rounds counted": len(laps)}
-    row |= {f"{time_of} s": median([lap[time_of] for lap in laps]) for time_of in TIMES}
-    row |= {f"{way} GB/s": total / row[f"{way} s"] / 1e9 for way in ("to host", "restore")}
+    row |= {f"{time_of} s": median([lap[time_of] for lap in laps]) for time_of in times}
+    row |= {f"{way} GB/s": total / row[f"{way} s"] / 1e9 for way in times[2:]}
     row |= {"ratio": median([lap["ratio"] for lap in laps])}
     row |= {count: laps[-1][count] for count in ("encoded", "with another", "plain")}
-    for each in TIMES:
+    for each in times:
         row[f"{each} by raw"] = median([lap[each] / one[each] for lap, one in zip(laps, raw, strict=True)])
-    keys = (*TIMES, "ratio", "encoded", "plain")
+    keys = (*times, "ratio", "encoded", "plain")
     return row | {f"{key} of rounds": [lap[key] for lap in laps] for key in keys}
 
 
@@ -197,7 +215,7 @@ def _beside(report: Report, card: Any, name: str, arrays: list[Any], rounds: int
     differ = 0
     with _stores(card, size, CHUNKS, tuning=velocpy.Tuning(flush="eager")) as stores:
         for number in range(rounds + 1):
-            for method in _turns(tuple(times), number):
+            for method in turns(tuple(times), number):
                 if method == "alone":
                     took = card.seconds(partial(_train, card, steps, lambda _: None))
                 else:

@@ -23,7 +23,7 @@ from velocpy.schedule import Schedule
 
 from .accumulated import differing
 from .device import opened
-from .histories import _software, _turns
+from .histories import software, turns
 
 MIB = 1 << 20
 TOTAL = 16384 * MIB
@@ -76,7 +76,7 @@ def run(
     """
     card = card_for(64 << 10)
     report = Report("scheduled", {"total_mib": total / MIB, "device_mib": room / MIB, "rounds": rounds})
-    report.settings |= {"card": card.name} | _software()
+    report.settings |= {"card": card.name} | software()
     with contextlib.closing(card), tempfile.TemporaryDirectory() as folder:
         rates = card.rates(min(total, 256 * MIB))
         report.measure({f"{name} GB/s": round(rate / 1e9, 2) for name, rate in rates.items()})
@@ -119,7 +119,7 @@ def _play(
     for number in range(rounds + 1):
         if number > 1 and time.monotonic() > until:
             break
-        for way in _turns(WAYS, number) if number else WAYS:
+        for way in turns(WAYS, number) if number else WAYS:
             name = f"{cell.text} {way} {number}"
             lap = _lap(card, store, name, _options(way, profile), arrays, pause, compared=number == 1)
             differ += lap["differ"]
