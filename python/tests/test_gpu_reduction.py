@@ -1,5 +1,8 @@
 """Histories whose checkpoints a device encodes on their way to the host."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -56,9 +59,8 @@ def test_all_dtypes_come_back_bit_by_bit(tmp_path, disk, verify):
         assert saved(store)["decoded"] > 0
 
 
-@pytest.mark.parametrize("verify", ["moved", "off", "always"])
-def test_states_that_are_alike_are_encoded_with_each_other(verify):
-    """Each step changes a few elements of most regions, none of one, and all of another."""
+def related():
+    """States of which each changes a few elements of most regions, none of one, and all of another."""
     state = {str(d): torch.arange(1_000_003 + i).mul(7919).to(d).cuda() for i, d in enumerate(DTYPES)}
     random = torch.Generator("cuda").manual_seed(3)
     noise = torch.randint(0, 256, (1 << 20,), dtype=torch.uint8, device="cuda", generator=random)
@@ -70,6 +72,12 @@ def test_states_that_are_alike_are_encoded_with_each_other(verify):
             changed[str(dtype)][step::1009] = step
         return changed | {"whole": noise.roll(step + 1)}
 
+    return at
+
+
+@pytest.mark.parametrize("verify", ["moved", "off", "always"])
+def test_states_that_are_alike_are_encoded_with_each_other(verify):
+    at = related()
     with velocpy.open(device="384MiB", host="2GiB", disk=None, verify=verify) as store:
         history = store.history("h", reduce="reference")
         for step in range(40):  # more than the device has room for
@@ -91,6 +99,39 @@ def test_states_that_are_alike_are_encoded_with_each_other(verify):
                 assert all(same(into[name], tensor) for name, tensor in at(step).items())
         assert saved(store)["decoded"] > 0
         assert store.stats()["tiers"]["host"]["used"] == 0
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_disk_keeps_what_was_encoded_with_others(tmp_path, durable):
+    at, count = related(), 30
+    plain = count * sum(tensor.nbytes for tensor in at(0).values())
+    with velocpy.open(tmp_path / "s", device="384MiB", host="160MiB", disk="4GiB", durable=durable) as store:
+        history = store.history("h", reduce="reference")
+        for step in range(count):
+            history.checkpoint(step, at(step))
+            if step < 3:
+                history.wait("host")
+        store.wait("disk")
+        assert saved(store)["differences"] > count / 2
+        assert store.stats()["tiers"]["disk"]["used"] < 0.4 * plain
+        for step in sorted(range(count), key=lambda step: (step % 3, -step)):
+            if step % 2:
+                with history.restore(step) as lease:
+                    assert all(same(lease[name], tensor) for name, tensor in at(step).items())
+            else:
+                into = {name: torch.empty_like(tensor) for name, tensor in at(step).items()}
+                history.restore(step, into=into, last=step % 4 == 0)
+                assert all(same(into[name], tensor) for name, tensor in at(step).items())
+    if not durable:
+        return
+    command = [sys.executable, "-m", "velocpy", "check", "--read-data", str(tmp_path / "s")]
+    assert subprocess.run(command, capture_output=True, text=True).returncode == 0
+    with velocpy.open(tmp_path / "s", host="1GiB") as store:
+        history = store.history("h")
+        for step in set(range(count)) - set(range(0, count, 4)):
+            into = {name: torch.empty_like(tensor, device="cpu") for name, tensor in at(step).items()}
+            history.restore(step, into=into)
+            assert all(same(into[name], tensor.cpu()) for name, tensor in at(step).items())
 
 
 def test_what_does_not_become_smaller_goes_as_it_is():
