@@ -15,6 +15,7 @@ type Reduction struct {
 	Course  *schedule.Course // nil: a device encodes what has queued up
 	Before  int64            // places that the courses before it had
 	Planned uint64           // the engine's number of the checkpoint that was planned last
+	Deeper  bool             // checkpoints of a device have gone on to the disk, so that the time there counts, too
 	Refers  bool             // checkpoints are encoded with others: on the host in a lineage, or on a device with an anchor
 	Anchor  *Anchor          // with which a device encodes checkpoints; nil: none is kept
 	alone   int              // checkpoints that are encoded alone before another anchor is kept

@@ -275,6 +275,32 @@ func TestWhatIsNew(t *testing.T) {
 	}
 }
 
+// A planner that is restarted tries all ways again, and goes by what they cost since.
+func TestARestartTriesAllWays(t *testing.T) {
+	const plain = 1 << 20
+	p, cost := New(Auto, codec.NoCompression), [ways]int64{Plain: plain, Encoded: 3 * plain, Difference: 4 * plain}
+	play := func(count int) (went [ways]int) {
+		for range count {
+			x, _ := planned(p, 1, true, 700)
+			if went[x.Way]++; x.Way == Difference {
+				p.Removed(plain, plain/100, cost[x.Way])
+			} else {
+				p.Flushed(x.Way, plain, cost[x.Way])
+			}
+		}
+		return went
+	}
+	play(200)
+	if went := play(12); went[Plain] != 12 {
+		t.Fatalf("%v", went)
+	}
+	cost = [ways]int64{Plain: 9 * plain, Encoded: 6 * plain, Difference: plain}
+	p.Restart()
+	if went := play(12); went[Plain] != trial || went[Encoded] != trial || went[Difference] != 12-2*trial {
+		t.Errorf("%v", went)
+	}
+}
+
 // Other methods decide nothing by cost.
 func TestOnlyAutoWeighsCosts(t *testing.T) {
 	for method, want := range map[Method]Way{Raw: Plain, Codec: Encoded, Lineage: Difference} {

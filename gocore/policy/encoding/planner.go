@@ -71,6 +71,9 @@ func (p *Planner) OnDevice() bool {
 	return p.host == codec.NoCompression && (p.method == Codec || p.method == Auto)
 }
 
+// Restart forgets what the ways have cost: from now on that is measured otherwise. They are tried anew.
+func (p *Planner) Restart() { p.costs = costs{begun: true, again: true} }
+
 // Method is what New was given.
 func (p *Planner) Method() Method { return p.method }
 

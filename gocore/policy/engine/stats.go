@@ -66,6 +66,9 @@ func (e *Engine) Use(t int) TierUse {
 // FlushRate is the rate (bytes/s) of the link below a tier, measured or assumed.
 func (e *Engine) FlushRate(t int) float64 { return e.links[t].down.Rate() }
 
+// LoadRate is the rate (bytes/s) at which the link below a tier brings bytes up, measured or assumed.
+func (e *Engine) LoadRate(t int) float64 { return e.links[t].up.Rate() }
+
 // Assume sets the rates (bytes/s) of the link below tier t, per direction, until transfers have been measured.
 func (e *Engine) Assume(t int, write, read float64) {
 	if t < len(e.links) {

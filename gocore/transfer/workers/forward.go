@@ -93,6 +93,10 @@ func (s *Workers) anchorOnHost(o *engine.Object, t int) *path.Anchor {
 // takeForwarded takes over what a transfer of encoded bytes did, before the engine is told of its end. The lock is held.
 func (s *Workers) takeForwarded(x *engine.Transfer, did *path.Staged) {
 	v := x.Rec.Version
+	if r := s.reduction(x); r != nil && !r.Deeper && x.Stage == engine.Encoding {
+		r.Deeper = true
+		r.Planner.Restart()
+	}
 	if x.Wrote(min(did.Written(), x.Writes())); x.Stage == engine.Decoding {
 		if v.Difference != nil { // otherwise it is the same
 			v.Encoding = did.Encoding

@@ -105,7 +105,7 @@ func (s *Workers) takeStaged(x *engine.Transfer, did *path.Staged, share int64) 
 	if len(did.Mended) > 0 {
 		warnOfDamage(x, did.Mended)
 	}
-	cost := min(did.Took, share)
+	cost := max(min(did.Took, share), s.timeBelow(x, r, did))
 	if x.Stage == engine.Encoding {
 		x.Rec.Version.Encoding, x.Rec.Version.Difference = did.Encoding, did.Difference
 		if n := did.Bytes(); n > 0 {
@@ -133,6 +133,19 @@ func (s *Workers) takeStaged(x *engine.Transfer, did *path.Staged, share int64) 
 			f.Mended++
 		}
 	}
+}
+
+// timeBelow predicts how many ns the bytes of a checkpoint take on the link below the host, if those of its history go on to the disk. Transfers of both links run beside
+// each other, so a way costs what the slower one of them takes.
+func (s *Workers) timeBelow(x *engine.Transfer, r *cache.Reduction, did *path.Staged) int64 {
+	if r == nil || !r.Deeper || s.Host == nil || max(x.From, x.To) != s.HostTier() || min(x.From, x.To) < 0 {
+		return 0
+	}
+	bytes, rate := x.Obj.Bytes(x.From), s.Engine.LoadRate(s.HostTier())
+	if x.Stage == engine.Encoding {
+		bytes, rate = did.Written(), s.Engine.FlushRate(s.HostTier())
+	}
+	return int64(float64(bytes) / rate * 1e9)
 }
 
 func countEncoded(r *cache.Reduction, x *engine.Transfer, did *path.Staged, cost int64) {
