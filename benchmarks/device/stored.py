@@ -1,6 +1,6 @@
 """Histories of a device that go on to a disk, encoded with others or each by itself, beside the same as they are.
 
-The device tier holds a third of the checkpoints, the host tier a quarter, and the disk all that the method leaves of
+The device tier holds a sixth of the checkpoints, the host tier an eighth, and the disk all that the method leaves of
 them. So the disk bounds the sweeps, in both directions.
 """
 
@@ -21,9 +21,10 @@ from velocpy.bench.report import Report
 from velocpy.bench.timing import median
 
 from .device import opened
-from .histories import COUNT, HELD, METHODS, MIB, MOST_LOSS, lap_of, row_of, software, turns
+from .histories import HELD, METHODS, MIB, MOST_LOSS, lap_of, row_of, software, turns
 from .kinds import KINDS, chosen, made
 
+COUNT = 48  # checkpoints of a history
 ON_HOST = 6  # checkpoints that the host tier holds
 TIMES = ("calls", "forward", "to disk", "restore")
 

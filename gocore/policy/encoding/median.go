@@ -12,10 +12,25 @@ type median struct {
 func (m *median) add(x float64) {
 	m.latest[m.count%len(m.latest)] = x
 	m.count++
+	m.find()
+}
+
+func (m *median) find() {
 	n := min(m.count, len(m.latest))
+	if n == 0 {
+		return
+	}
 	sorted := m.latest
 	slices.Sort(sorted[:n])
 	m.value = (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+// raise makes no value less than a bound.
+func (m *median) raise(least float64) {
+	for i := range m.latest {
+		m.latest[i] = max(m.latest[i], least)
+	}
+	m.find()
 }
 
 // alike is by which factor medians may differ of values that come from the same source.

@@ -71,8 +71,19 @@ func (p *Planner) OnDevice() bool {
 	return p.host == codec.NoCompression && (p.method == Codec || p.method == Auto)
 }
 
-// Restart forgets what the ways have cost: from now on that is measured otherwise. They are tried anew.
-func (p *Planner) Restart() { p.costs = costs{begun: true, again: true} }
+// GoesDeeper tells that checkpoints of a device go on to a slower link, which takes so many ns for each byte that it gets. From now on a way costs that at least, and so
+// it would have before.
+func (p *Planner) GoesDeeper(ns float64) {
+	parts := [ways]float64{Plain: 1}
+	for _, k := range p.layouts {
+		parts[Encoded], parts[Difference] = max(parts[Encoded], k.part), max(parts[Difference], k.related)
+	}
+	for w := range ways {
+		p.costs.each[down][w].raise(ns * parts[w])
+		p.costs.old[w].raise(ns * parts[w])
+		p.costs.each[up][w] = median{}
+	}
+}
 
 // Method is what New was given.
 func (p *Planner) Method() Method { return p.method }

@@ -95,7 +95,7 @@ func (s *Workers) takeForwarded(x *engine.Transfer, did *path.Staged) {
 	v := x.Rec.Version
 	if r := s.reduction(x); r != nil && !r.Deeper && x.Stage == engine.Encoding {
 		r.Deeper = true
-		r.Planner.Restart()
+		r.Planner.GoesDeeper(1e9 / s.Engine.FlushRate(x.From))
 	}
 	if x.Wrote(min(did.Written(), x.Writes())); x.Stage == engine.Decoding {
 		if v.Difference != nil { // otherwise it is the same
