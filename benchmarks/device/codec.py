@@ -9,6 +9,9 @@ file of a checkout on a machine that has nothing but the kernels. From the root 
 
 The containers need Go and no GPU; they may come from another machine. `-arch=native` needs the GPU.
 
+Where `pip install nvidia-nvcomp-cu13` has brought NVIDIA's nvCOMP, its compressors run beside, on the same data
+(`benchmarks/device/nvcomp.py`). They begin behind all rows of the kernels, and nothing new after `--limit` seconds.
+
 The exit status is 1 if a byte was wrong. Speeds do not change it.
 """
 
@@ -26,8 +29,8 @@ import numpy as np
 if not __package__:  # run as a file
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.device import alone, containers
-from benchmarks.device.encoded import ALL_MODES, THREADS, UNTOUCHED, Region, fill
+from benchmarks.device import alone, containers, nvcomp
+from benchmarks.device.encoded import ALL_MODES, THREADS, UNTOUCHED, Region, fill, tile
 from benchmarks.device.kernels import Bytes, Driver, Work, timed
 from benchmarks.device.samples import Sample, samples
 
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
 BLOCK = 64 << 20
 LARGE = 256 << 20
 LEAST = 1000.0  # GB/s
+OURS = "velocpy"
 KINDS = ("bytes", "fp16", "bf16", "fp32", "fp64")
 NOTES = (
     "Rates are GB/s of plain bytes, medians of the rounds, by CUDA events. Encoding includes the clearing of its "
@@ -48,9 +52,7 @@ NOTES = (
 def tiled(driver: Driver, block: Bytes, size: int) -> int:
     """New memory of the device, filled with copies of the block, of which the size is a multiple."""
     at = driver.allocate(size)
-    driver.upload(at, block)
-    for offset in range(block.size, size, block.size):
-        driver.copy(at + offset, at, block.size)
+    tile(driver, at, block, size)
     return at
 
 
@@ -94,7 +96,7 @@ def measure(driver: Driver, sample: Sample, size: int, rounds: int) -> Iterator[
     for label, modes in (("suited", sample.suited), ("all", ALL_MODES)):
         region.encode(modes)
         wrong = wrong_bytes(region, back, sample.plain)
-        row = {"data": sample.name, "MiB": size >> 20, "modes": label, "ratio": size / region.length()}
+        row = {"data": sample.name, "MiB": size >> 20, "codec": OURS, "modes": label, "ratio": size / region.length()}
         row |= rates(region, back, modes, rounds)
         shares = region.locate().shares()
         yield row | {"wrong bytes": wrong + wrong_bytes(region, back, sample.plain), "chunks": shares}
@@ -113,9 +115,10 @@ def check(report: Report, driver: Driver, golden: Sequence[containers.Container]
 
 
 def judge(report: Report) -> None:
-    """The bars of the rows: wrong bytes, and the least rates of the large regions with suited modes."""
-    report.never("bytes that differ after encoding and decoding", sum(row["wrong bytes"] for row in report.rows))
-    large = [row for row in report.rows if row["modes"] == "suited" and row["MiB"] << 20 >= LARGE]
+    """The bars of velocpy's rows: wrong bytes, and the least rates of the large regions with suited modes."""
+    rows = [row for row in report.rows if row.get("codec", OURS) == OURS]
+    report.never("bytes that differ after encoding and decoding", sum(row["wrong bytes"] for row in rows))
+    large = [row for row in rows if row["modes"] == "suited" and row["MiB"] << 20 >= LARGE]
     for what in ("encode", "decode") if large else ():
         least = min(row[f"{what} GB/s"] for row in large)
         report.bar(f"{what}, suited modes, the least of all data, GB/s", least, LEAST, at_least=True)
@@ -133,9 +136,18 @@ def new_report(settings: dict[str, Any]) -> Report:
 
 
 def run(
-    driver: Driver, golden: Sequence[containers.Container], sizes: Sequence[int], rounds: int, flips: int
+    driver: Driver,
+    golden: Sequence[containers.Container],
+    sizes: Sequence[int],
+    rounds: int,
+    flips: int,
+    peer: nvcomp.Library | None = None,
+    limit: float = 60,
 ) -> Report:
-    """The whole benchmark: `rounds` of each timing, and so many bits that are flipped in each chunk, one at a time."""
+    """The whole benchmark: `rounds` of each timing, and so many bits that are flipped in each chunk, one at a time.
+
+    With a peer, nvCOMP is measured beside, for about `limit` seconds at most.
+    """
     settings = {"card": driver.name, "rounds": rounds, "blocks per processor": blocks_per_processor(driver)}
     report = new_report(settings)
     check(report, driver, golden, flips)
@@ -144,6 +156,7 @@ def run(
             report.rows += measure(driver, sample, size, rounds)
     report.notes += NOTES
     judge(report)
+    nvcomp.beside(report, driver, peer, sizes, list(samples(min(BLOCK, *sizes))) if peer else (), limit)
     return report
 
 
@@ -158,15 +171,17 @@ def run(
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the report here, as JSON.")
 @click.option("--quick", is_flag=True, help="64 MiB, few repetitions: tells whether it runs, not how fast.")
 @click.option("--rounds", default=9, type=click.IntRange(min=1), help="How often each is timed.")
+@click.option("--limit", default=60.0, help="Seconds after which nvCOMP, where it is installed, begins nothing new.")
 @click.option("--commit", default="", help="Commit of the source, where git cannot tell it.")
-def main(fatbin: Path, golden: Path, out: Path | None, quick: bool, rounds: int, commit: str) -> None:
+def main(fatbin: Path, golden: Path, out: Path | None, quick: bool, rounds: int, limit: float, commit: str) -> None:
     """Compare the codec's kernels with the Go codec on this machine's first GPU, and time them."""
     known = containers.read(golden)
     if not known:
         raise click.UsageError(f"{golden} has no containers: go test writes them, as the head of this file says")
     facts = alone.machine(" ".join(["python benchmarks/device/codec.py", *sys.argv[1:]]), commit)
     sizes = (BLOCK,) if quick else (LARGE, 1 << 30)
-    report = run(Driver(fatbin), known, sizes, 3 if quick else rounds, 3 if quick else 40)
+    repeated, flips = (3, 3) if quick else (rounds, 40)
+    report = run(Driver(fatbin), known, sizes, repeated, flips, nvcomp.load(), limit)
     if quick:
         report.only_tried()
     alone.finish(report, facts, out)

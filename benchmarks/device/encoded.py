@@ -99,6 +99,13 @@ def fill(driver: Driver, at: int, value: int, size: int, stream: object = None) 
     driver.call("cuMemsetD8Async", *arguments, driver.stream if stream is None else stream)
 
 
+def tile(driver: Driver, at: int, block: Bytes, size: int) -> None:
+    """Fills memory of the device with copies of the block, of which the size is a multiple."""
+    driver.upload(at, block)
+    for offset in range(block.size, size, block.size):
+        driver.copy(at + offset, at, block.size)
+
+
 def place(driver: Driver, data: Bytes, shift: int) -> int:
     """Uploads data to new memory of the device, so many bytes behind an aligned address."""
     at = driver.allocate(-(-(data.size + shift) // CELL) * CELL) + shift  # kernels read whole cells

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 from emulated import EmulatedDriver, Fault, compiled
 
-from benchmarks.device import builds, codec, containers
+from benchmarks.device import builds, codec, containers, nvcomp
 from benchmarks.device.encoded import (
     ALL_MODES,
     CHUNK,
@@ -238,6 +238,7 @@ def test_command_writes_a_result_and_tells_wrong_bytes(
     monkeypatch.setattr(codec, "BLOCK", 32 << 10)
     monkeypatch.setattr(codec, "Driver", lambda _: made.append(EmulatedDriver(emulated, fault)) or made[0])
     monkeypatch.setattr(containers, "read", lambda _: golden[:2])
+    monkeypatch.setattr(nvcomp, "load", lambda: None)  # the emulated device has no memory that nvCOMP can reach
     out = tmp_path / "codec.json"
     command = ["--fatbin", __file__, "--golden", str(tmp_path), "--quick", "--commit", "abc", "--out", str(out)]
     result = CliRunner().invoke(codec.main, command)
