@@ -9,9 +9,10 @@ REASONS = {
     ),
     r"codec: ": (
         "On an H200 random bytes are decoded at 0.9 of the rate of a copy, and encoded at a half of it, though both "
-        "kernels only hash and store them. So what costs the encoder is measuring the modes and finding its place, and not the memory; no "
-        "profile was taken. nvCOMP's ANS, which takes floats as such, makes weights about as small (bf16: 1.43, and "
-        "velocpy 1.41), and is 1.1 to 1.5 times as fast; the tables have it and its other codecs."
+        "kernels only hash and store them. So what costs the encoder is measuring the modes and finding its place, "
+        "and not the memory; no profile was taken. nvCOMP's ANS, which takes floats as such, makes weights about as "
+        "small (bf16: 1.43, and velocpy 1.41), and is 1.1 to 1.5 times as fast; the tables have it and its other "
+        "codecs."
     ),
     r"reduced: (?!bytes that differ)": (
         "The reverse sweep over weights misses it. On this disk two processors read plain bytes faster than they "
