@@ -10,6 +10,7 @@ import (
 // anchor. It was not encoded with another. The cache's lock guards it.
 type Anchor struct {
 	Kept  engine.Reading // its copy on the device
+	host  engine.Reading // its copy on the host, once one has been encoded with it and there is a disk below; Obj nil: not yet
 	Users int            // transfers that encode with it
 	Count int            // these, and the checkpoints that have been encoded with it
 	of    *Reduction
@@ -88,10 +89,21 @@ func (c *Cache) AnchorFor(r *Reduction, rec *engine.Record, t int) *Anchor {
 	switch {
 	case a == nil || a.over || a.Kept.Tier != t || a.Kept.Obj.Made() == rec || a.Left() <= 0:
 		return nil
-	case a.Kept.Obj.Made().Version.Layout.ID != rec.Version.Layout.ID:
+	case a.Kept.Obj.Made().Version.Layout.ID != rec.Version.Layout.ID, c.lacksHost(a):
 		return nil
 	}
 	return a
+}
+
+// lacksHost tells whether the host has given up its copy of an anchor with which nothing was encoded for long.
+func (c *Cache) lacksHost(a *Anchor) bool { return !c.Engine.HasRoom(a.Kept.Obj, c.HostTier()) }
+
+// KeepOnHost keeps the anchor's copy on the host, which the next ones need, too, when one has been encoded with it that may soon be on the disk.
+func (c *Cache) KeepOnHost(a *Anchor) {
+	t := c.HostTier()
+	if a.host.Obj == nil && c.Engine.Below(t) >= 0 && a.own <= c.Engine.Capacity(t)/anchorShare {
+		a.host, _ = c.Engine.KeepCopy(c.Now(), a.Kept.Obj, t)
+	}
 }
 
 // ForgetAnchors forgets all anchors, together with the engine that keeps them.
@@ -105,7 +117,7 @@ func (c *Cache) ForgetAnchors() {
 // LetGoAnchors ends the use of anchors that are used up, in the way, or, if the store closes, all.
 func (c *Cache) LetGoAnchors(all bool) (some bool) {
 	c.anchors = slices.DeleteFunc(c.anchors, func(a *Anchor) bool {
-		a.over = a.over || all || a.Left() <= 0 || c.Engine.Obstructs(a.Kept)
+		a.over = a.over || all || a.Left() <= 0 || c.lacksHost(a) || c.Engine.Obstructs(a.Kept) || a.host.Obj != nil && c.Engine.Obstructs(a.host)
 		if a.over && a.of.Anchor == a {
 			a.of.Anchor = nil
 		}
@@ -114,6 +126,9 @@ func (c *Cache) LetGoAnchors(all bool) (some bool) {
 		}
 		some = true
 		c.Engine.EndReading(c.Now(), a.Kept)
+		if a.host.Obj != nil {
+			c.Engine.EndReading(c.Now(), a.host)
+		}
 		return true
 	})
 	return some

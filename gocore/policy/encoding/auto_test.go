@@ -275,6 +275,32 @@ func TestWhatIsNew(t *testing.T) {
 	}
 }
 
+// A difference that was planned in vain is planned again.
+func TestADifferenceInVain(t *testing.T) {
+	const plain = 1 << 20
+	p := New(Auto, codec.NoCompression)
+	differences := 0
+	for range 40 {
+		switch x := p.Next(Checkpoint{Layout: 1, Removable: true, Queued: true}); {
+		case x.Sample:
+			p.Sampled(1, nil, plain, plain/2)
+			p.Flushed(x.Way, plain, 2*plain)
+		case x.Way != Difference:
+			p.Flushed(x.Way, plain, 2*plain)
+		case differences == 0: // there is no anchor
+			differences++
+			p.NotRelated()
+			p.Flushed(Encoded, plain, 2*plain)
+		default:
+			differences++
+			p.Related(1, plain, plain/10, plain)
+		}
+	}
+	if differences < 20 {
+		t.Errorf("%d differences", differences)
+	}
+}
+
 // What the ways have cost counts as if the slower link had been there before: the way with fewer bytes is the best one at once, without another trial.
 func TestASlowerLinkBelow(t *testing.T) {
 	const plain = 1 << 20

@@ -201,6 +201,14 @@ func (p *Planner) Related(layout uint64, plain, encoded, ns int64) {
 	}
 }
 
+// NotRelated tells that a checkpoint was not encoded with another after all, for which Next had planned that: there was none any more. If it was the first one, another
+// one is the first.
+func (p *Planner) NotRelated() {
+	if p.costs.each[down][Difference].count == 0 {
+		p.costs.tried[Difference] = 0
+	}
+}
+
 // leastRelated is the part of an encoded checkpoint's bytes from which on one that was encoded with another saves too little: its loads read that other one, too.
 const leastRelated = 0.9
 

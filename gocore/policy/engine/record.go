@@ -127,6 +127,9 @@ func (e *Engine) Fragment(r *Record, t int) *fragment.Fragment[*Object] {
 	return e.row(r.Objects()[0], t)
 }
 
+// HasRoom tells whether o has room in tier t: its bytes are there, or on their way.
+func (e *Engine) HasRoom(o *Object, t int) bool { return o.copies[t] != fragment.None }
+
 // mayRead tells whether restores of r may find its bytes in tier t: its fastest, or any shared tier below.
 func (e *Engine) mayRead(r *Record, t int) bool {
 	return t == int(r.top) || t > int(r.top) && !e.tiers[t].Private

@@ -16,8 +16,10 @@ func (p *planner) Anchor() *path.Anchor {
 	}
 	a := p.s.AnchorFor(r, p.x.Rec, p.x.From)
 	if a == nil || !p.s.Engine.Need(p.s.Now(), p.x.Obj, a.Kept.Obj, p.x.To) {
+		r.Planner.NotRelated()
 		return nil
 	}
+	p.s.KeepOnHost(a)
 	a.Users++
 	a.Count++
 	return &path.Anchor{Device: true, At: p.s.Engine.Offset(a.Kept.Obj, a.Kept.Tier), Ended: func(did path.Outcome) { p.s.usedAnchor(p.x, a, did) }}
