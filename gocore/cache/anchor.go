@@ -117,7 +117,7 @@ func (c *Cache) ForgetAnchors() {
 // LetGoAnchors ends the use of anchors that are used up, in the way, or, if the store closes, all.
 func (c *Cache) LetGoAnchors(all bool) (some bool) {
 	c.anchors = slices.DeleteFunc(c.anchors, func(a *Anchor) bool {
-		a.over = a.over || all || a.Left() <= 0 || c.lacksHost(a) || c.Engine.Obstructs(a.Kept) || a.host.Obj != nil && c.Engine.Obstructs(a.host)
+		a.over = a.over || all || a.Left() <= 0 || c.lacksHost(a) || c.Engine.Obstructs(a.Kept) || a.host.Obj != nil && c.Engine.ObstructsThere(a.host)
 		if a.over && a.of.Anchor == a {
 			a.of.Anchor = nil
 		}

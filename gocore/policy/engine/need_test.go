@@ -429,8 +429,8 @@ func TestWhatIsKeptDelaysNoDenial(t *testing.T) {
 		t.Error("in the way, and nothing waits")
 	}
 	c := write(3, 1)
-	if c.Phase != Waiting || !e.Obstructs(kept) {
-		t.Fatalf("phase %v, in the way %v", c.Phase, e.Obstructs(kept))
+	if c.Phase != Waiting || !e.Obstructs(kept) || e.ObstructsThere(kept) {
+		t.Fatalf("phase %v, in the way %v, in its own tier %v", c.Phase, e.Obstructs(kept), e.ObstructsThere(kept))
 	}
 	if e.EndReading(0, kept); c.Phase != Ended || c.Err == nil {
 		t.Errorf("phase %v, %v", c.Phase, c.Err)

@@ -50,19 +50,31 @@ func (e *Engine) KeepCopy(now int64, o *Object, t int) (x Reading, ok bool) {
 // Obstructs tells whether a copy that Keep keeps should be given up now: the checkpoint is gone, or lent to a caller for the last time; or a claim waits for room in any
 // tier, and no flush makes room in this one; or the copy lies behind the end of the tier, or in a retired range.
 func (e *Engine) Obstructs(x Reading) bool {
-	tr, f := e.tiers[x.Tier], e.row(x.Obj, x.Tier)
-	if x.Obj.gone || x.Obj.home.hidden || tr.behind(f) || tr.retires(f) {
+	if e.mustGo(x) {
 		return true
-	}
-	if x.Tier < len(e.links) && e.links[x.Tier].queued+e.links[x.Tier].flushing > 0 {
-		return false
 	}
 	for t := range e.tiers {
 		if e.awaitsRoom(t) {
-			return true
+			return !e.drains(x.Tier)
 		}
 	}
 	return false
+}
+
+// ObstructsThere is Obstructs, but only for claims that wait for room in the tier of the copy.
+func (e *Engine) ObstructsThere(x Reading) bool {
+	return e.mustGo(x) || e.awaitsRoom(x.Tier) && !e.drains(x.Tier)
+}
+
+// mustGo tells whether a copy that is kept should be given up whether or not a claim waits.
+func (e *Engine) mustGo(x Reading) bool {
+	tr, f := e.tiers[x.Tier], e.row(x.Obj, x.Tier)
+	return x.Obj.gone || x.Obj.home.hidden || tr.behind(f) || tr.retires(f)
+}
+
+// drains tells whether flushes make room in tier t.
+func (e *Engine) drains(t int) bool {
+	return t < len(e.links) && e.links[t].queued+e.links[t].flushing > 0
 }
 
 // EndReading ends a reading.
