@@ -93,8 +93,8 @@ CLAIMS = (
         peer="the same as they are",
     ),
     Claim(
-        r"encoded: (?!bytes that differ)",
-        "histories that a device encodes, and the application beside it, by time",
+        r"(encoded|stored): (?!bytes that differ)",
+        "histories that a device encodes, to the host and to a disk, and the application beside, by time",
         peer="the same as they are",
     ),
     Claim(

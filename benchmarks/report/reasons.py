@@ -24,7 +24,7 @@ REASONS = {
         "all of them saves a seventh of the time in calls. Each round begins new histories, in which 'auto' tries all "
         "ways first."
     ),
-    r"encoded: (?!bytes that differ)": (
+    r"(encoded|stored): (?!bytes that differ)": (
         "The application's loop beside flushes that encode misses it. Why it takes longer was not measured. In an "
         "earlier run of the same day the forward sweep of noise missed it, with 1.08."
     ),
