@@ -13,7 +13,7 @@ import (
 
 // decodes tells whether the source has an encoding or a difference. A transfer with a decoding stage may also find the plain bytes.
 func (p *Path) decodes() bool {
-	return p.x.Stage == engine.Decoding && (p.version.Encoding != nil || p.difference() != nil)
+	return p.x.Stage == engine.Decoding && (p.difference() != nil || p.version.Encoding != nil) // a load of a difference may change the encoding meanwhile
 }
 
 // difference is that of the copy which a transfer brings up; nil: it has none. Meanwhile the copy in a tier below may get one.
