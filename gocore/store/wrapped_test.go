@@ -313,6 +313,30 @@ func TestADamagedAnchorOnTheDisk(t *testing.T) {
 	}
 }
 
+// Where an anchor that never comes to the disk is damaged, what was encoded with it does not become durable, and says why.
+func TestADamagedAnchorThatNeverComesToTheDisk(t *testing.T) {
+	const size, count = 3 << 20, 3
+	b, c := relating(t, unforeseen(64<<20, 256<<20, true))
+	on := b.states(c, size)
+	for k := range int64(count) {
+		on.put(k, step(size, k))
+		b.check(c.wait(0, status.TierHost))
+	}
+	c.s.Lock()
+	f := c.s.Engine.Fragment(c.h.h.Get(model.NumberKey(1)), c.s.HostTier())
+	c.s.Host.Bytes(f.Offset, f.Size)[f.Size/2] ^= 1 // in a payload
+	c.s.Unlock()
+	c.drop(0)
+	if err := c.wait(0, status.TierDisk); status.CodeOf(err) != status.Corrupt {
+		t.Errorf("%v", err)
+	}
+	if n := c.wrappings(); n.objects+n.referring != 1 {
+		t.Errorf("%+v", n)
+	}
+	on.get(1, step(size, 1)) // the device has it
+	on.get(2, step(size, 2))
+}
+
 // Checkpoints of a device that is too small to encode are encoded with others by the host.
 func TestASmallDeviceLeavesItToTheHost(t *testing.T) {
 	const size, count = 1 << 20, 8

@@ -74,11 +74,16 @@ func (p *Path) decode(to []byte) error {
 	if p.x.To < 0 {
 		p.x.Fetched = read.Load()
 	}
+	if err = p.explained(err); err == nil && p.o.Read != nil { // bytes between regions do not arrive, so no stage knows that all have been read
+		p.o.Read()
+	}
+	return err
+}
+
+// explained says of damaged containers that they are.
+func (p *Path) explained(err error) error {
 	if damage := new(regions.Damage); errors.As(err, &damage) {
 		return status.Wrap(status.Corrupt, err, "the bytes read are not those that were captured").AtTier(p.c.Tiers[p.x.From]).AtRegion(damage.Region)
-	}
-	if err == nil && p.o.Read != nil { // bytes between regions do not arrive, so no stage knows that all have been read
-		p.o.Read()
 	}
 	return err
 }

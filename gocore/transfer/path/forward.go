@@ -153,7 +153,7 @@ func (p *Path) rewrite(w *object.Whole, anchor *Anchor) (*model.Difference, erro
 	o := p.options()
 	o.Reference = anchor.reference(l.Spans, w.Encoding)
 	if err = regions.Decode(l.Spans, w.Encoding, l.Spans, from, slot, func(int64, int64) {}, o); err != nil {
-		return nil, err
+		return nil, p.explained(err)
 	}
 	if bad := p.version.Mismatch(slot, l.All()); bad >= 0 {
 		return nil, checkpoint.Damaged(bad, p.c.Tiers[p.x.From])
