@@ -28,7 +28,9 @@ const (
 const devicePart = 4 << 20
 
 // Part is how many plain bytes a container has.
-func (s *Staging) Part() int64 { return min(devicePart, s.Group) }
+func (s *Staging) Part() int64 { return partOf(s.Group) }
+
+func partOf(group int64) int64 { return min(devicePart, group) }
 
 // PartOf is that of the device with a tier; 0: it does not encode. The lock is held.
 func (c *Cache) PartOf(t int) int64 {
@@ -36,7 +38,7 @@ func (c *Cache) PartOf(t int) int64 {
 	if s == nil {
 		return 0
 	}
-	return min(devicePart, s.group)
+	return partOf(s.group)
 }
 
 // MostContainers bounds the containers of a group.

@@ -6,6 +6,7 @@ import (
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/reduction/object"
 )
 
 // A disk keeps what a device has encoded with an anchor as an object of a lineage, and the anchor too: then the room of the anchor's object stays reserved as long as
@@ -22,8 +23,7 @@ type Wrapped struct {
 func (c *Cache) WrappedOf(history string) *Wrapped {
 	w := c.wrapped[history]
 	if w == nil {
-		const options = 1<<16 - 1 // no writer has these: no lineage goes on with this one
-		w = &Wrapped{ID: rand.Uint64() &^ options, places: map[*engine.Object]model.Source{}}
+		w = &Wrapped{ID: object.Unnumbered(rand.Uint64()), places: map[*engine.Object]model.Source{}}
 		c.wrapped[history] = w
 	}
 	return w
@@ -33,6 +33,12 @@ func (c *Cache) WrappedOf(history string) *Wrapped {
 func (w *Wrapped) Next() uint32 {
 	w.last++
 	return w.last
+}
+
+// IsAt tells whether an anchor's object has been written at an offset, though nothing new may need it any more.
+func (w *Wrapped) IsAt(of *engine.Object, off int64) bool {
+	s, ok := w.places[of]
+	return ok && s.Offset == off
 }
 
 // HoldAnchor finds the object of an anchor, and holds it for one that is about to be written; nil: the disk does not have it.

@@ -83,7 +83,7 @@ func (e *Engine) Redo(now int64, x *Transfer) {
 // Flushes tells whether a flush of o's copy in tier t is under way.
 func (e *Engine) Flushes(o *Object, t int) bool { return o.runs&(1<<t) != 0 }
 
-// CanFlushFirst tells whether FlushFirst helps: what the object of a flush needs can go to the tier first. Each flush asks for that once.
+// CanFlushFirst tells whether FlushFirst helps: what the object of a flush needs can go to the tier first. Each object asks for that once.
 func (e *Engine) CanFlushFirst(of *Object, x *Transfer) bool {
 	l := e.links[x.From]
 	return !of.gone && !x.Obj.asked() && !l.refuses(e, of) && e.complete(of, x.From) && e.lower(of, x.From) < 0

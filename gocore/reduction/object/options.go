@@ -68,6 +68,9 @@ const lineageOptions = 1<<16 - 1
 // Number returns a number for a lineage with these options, given a random one: its low 16 bits tell the options, as metadata of form 2 do not.
 func (o *Options) Number(random uint64) uint64 { return random&^lineageOptions | o.bits() }
 
+// Unnumbered returns a number for a lineage that no writer goes on with, given a random one: it tells no options.
+func Unnumbered(random uint64) uint64 { return random &^ lineageOptions }
+
 // Numbered tells whether a number is one that Number returns for these options. Of a lineage whose number is all random it tells so once in 65536 times.
 func (o *Options) Numbered(lineage uint64) bool { return lineage&lineageOptions == o.bits() }
 

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/disk/catalog"
 	"velocpy/gocore/tier/disk/durable"
@@ -148,7 +149,7 @@ func (v *versions) endPut(c *durable.Change, f *inFlightCommit) {
 		v.tier.cache.Landed(x.Rec)
 		return
 	case c.Uncertain:
-		v.uncertain[x.ToOff] = x
+		v.uncertain[x.ToOff] = setAside(x)
 	}
 	if errors.Is(c.Err, segment.ErrSuspect) && !c.Uncertain && x.Kind == engine.Flush && b.Redone < mostRedone {
 		b.Redone++
@@ -245,13 +246,29 @@ func (v *versions) releaseOwed() {
 	}
 }
 
+// uncertain is a transfer of which it is unknown whether the catalog references it. It holds the sources of its difference: the version may get another one, when its flush
+// is repeated.
+type uncertain struct {
+	x       *engine.Transfer
+	sources []model.Source
+}
+
+// setAside takes the difference of an uncertain transfer from its version.
+func setAside(x *engine.Transfer) *uncertain {
+	u := &uncertain{x: x}
+	if b := x.Rec.Version; b.Difference != nil {
+		u.sources, b.Difference = b.Difference.Sources, nil
+	}
+	return u
+}
+
 // releaseUncertain releases the disk space of transfers of which it was unknown whether the catalog references them. The catalog does not.
 func (v *versions) releaseUncertain() {
 	now := v.tier.o.Now()
 	for _, off := range slices.Sorted(maps.Keys(v.uncertain)) {
-		x := v.uncertain[off]
+		u := v.uncertain[off]
 		delete(v.uncertain, off)
-		v.tier.lineages.giveUp(x.Rec.Version)
-		v.tier.releaseRoom(now, off, x.Writes()) // all of the room, as the engine gave back no part of it
+		v.tier.lineages.letGo(u.sources)
+		v.tier.releaseRoom(now, off, u.x.Writes()) // all of the room, as the engine gave back no part of it
 	}
 }

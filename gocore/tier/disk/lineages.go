@@ -39,6 +39,9 @@ func (d *Tier) Hold(lineage uint64, sources []model.Source) (gone []uint32) {
 	return nil
 }
 
+// Share records that sources are needed once more, which a copy on the disk holds that stays meanwhile: also those that nothing new may need. LetGo undoes it.
+func (d *Tier) Share(sources []model.Source) { d.lineages.hold(sources) }
+
 // HasObject tells whether the disk still has the object of a checkpoint of a lineage.
 func (d *Tier) HasObject(lineage uint64, s *model.Source) bool {
 	return d.lineages.has(lineage, s.Number, s.Offset)

@@ -26,7 +26,7 @@ type versions struct {
 	past       past
 	inFlight   map[place]inFlightCommits   // keys with versions on their way into the catalog
 	queued     map[place][]*inFlightCommit // … and versions queued behind those; each is skipped if a later one replaces it
-	uncertain  map[int64]*engine.Transfer  // by offset on disk: transfers of which it is unknown whether the catalog references them
+	uncertain  map[int64]*uncertain        // by offset on disk: transfers of which it is unknown whether the catalog references them
 	// relocating counts releases owed to the engine that wait until trim has made space available elsewhere.
 	relocating int
 	retries    retryQueue
@@ -53,7 +53,7 @@ const fewRows = 4096
 func (d *Tier) openDurable() error {
 	v := &versions{
 		tier: d, notLoaded: map[string]int{}, tombstones: newTombstones(), past: past{}, inFlight: map[place]inFlightCommits{}, queued: map[place][]*inFlightCommit{},
-		uncertain: map[int64]*engine.Transfer{},
+		uncertain: map[int64]*uncertain{},
 	}
 	v.retries = retryQueue{versions: v, first: d.o.RetryAfter}
 	if v.retries.first == 0 {

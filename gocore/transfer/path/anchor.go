@@ -102,6 +102,7 @@ func (p *Path) readAnchor() error {
 	of := &model.Difference{Lineage: s.Lineage, Number: s.Source.Number, Data: s.Source.Data, Meta: s.Source.Meta}
 	r, err := object.Open(of, description.Names(&l.Layout), l.Spans, read)
 	if damage := new(object.Damage); errors.As(err, &damage) {
+		p.o.Copies.Damaged(s.Source.Offset)
 		return status.Wrap(status.Corrupt, damage, "the bytes read are not those that were captured").AtTier(p.c.Tiers[s.Tier])
 	}
 	if err != nil {

@@ -2,6 +2,7 @@ package path
 
 import (
 	"errors"
+	"time"
 
 	"go.uber.org/atomic"
 
@@ -139,7 +140,7 @@ func (p *Path) wrap(w *object.Whole) (*model.Difference, error) {
 
 // rewrite encodes the checkpoint without its anchor, which the tier will not get.
 func (p *Path) rewrite(w *object.Whole, anchor *Anchor) (*model.Difference, error) {
-	l := p.version.Layout
+	l, began := p.version.Layout, time.Now()
 	m, err := slots.Beside(l, false)
 	if err != nil {
 		return nil, err
@@ -158,15 +159,17 @@ func (p *Path) rewrite(w *object.Whole, anchor *Anchor) (*model.Difference, erro
 	if bad := p.version.Mismatch(slot, l.All()); bad >= 0 {
 		return nil, checkpoint.Damaged(bad, p.c.Tiers[p.x.From])
 	}
+	p.result.Staged.Waited = time.Since(began).Nanoseconds()
 	w.Encoding = nil
 	return p.encodeWhole(w, slot, p.anyModes())
 }
 
 // encodeWhole writes the plain bytes of a slot as an object.
 func (p *Path) encodeWhole(w *object.Whole, slot []byte, choices []regions.Choice) (*model.Difference, error) {
-	out := timedWriter{sink: p.sink}
+	out, began := timedWriter{sink: p.sink}, time.Now()
 	plain := func(at int64, room []byte) ([]byte, error) { return slot[at : at+int64(len(room))], nil }
 	d, err := w.Write(plain, choices, p.x.Writes(), out.write, p.options())
+	p.result.Staged.Waited += out.waited(began)
 	if errors.Is(err, regions.ErrLarge) {
 		err = ErrRoom
 	}

@@ -116,9 +116,7 @@ func (s *Workers) anchorAnywhere(x *engine.Transfer, of *engine.Object) *path.An
 			return a
 		}
 	}
-	if len(s.Disk.Hold(d.Lineage, d.Sources)) > 0 { // cannot happen: its copy on the disk holds it
-		return nil
-	}
+	s.Disk.Share(d.Sources) // its copy on the disk holds them, too
 	return &path.Anchor{
 		Stored: &path.StoredAnchor{Tier: s.Engine.Below(x.From), Lineage: d.Lineage, Source: d.Sources[0]},
 		Ended: func(path.Outcome) {

@@ -37,10 +37,10 @@ func (f *forwarder) Forward() (path.Forward, error) {
 	to := path.Forward{Wrapped: true, Lineage: wrapped.ID, Part: s.PartOf(x.Rec.Top()), Most: x.Obj.WasEnlarged(x.To)}
 	if of := x.Obj.Related(x.From); of != nil {
 		for {
-			if f.source = s.HoldAnchor(wrapped, of); f.source != nil || !s.awaitsFlush(of, x) {
+			if f.source = s.HoldAnchor(wrapped, of); f.source != nil || !s.awaitsAnchor(wrapped, of, x) {
 				break
 			}
-			s.flushed.Wait()
+			f.wait()
 		}
 		if to.Reference = f.source; f.source == nil {
 			if s.Engine.CanFlushFirst(of, x) {
@@ -57,10 +57,17 @@ func (f *forwarder) Forward() (path.Forward, error) {
 	return to, nil
 }
 
-// awaitsFlush tells whether a transfer can wait until an anchor is on the disk: a worker is about to bring it there. The lock is held.
-func (s *Workers) awaitsFlush(of *engine.Object, x *engine.Transfer) bool {
+// awaitsAnchor tells whether a transfer can wait until an anchor is on the disk: a worker is about to write it there. The lock is held.
+func (s *Workers) awaitsAnchor(w *cache.Wrapped, of *engine.Object, x *engine.Transfer) bool {
 	_, bad := safego.Poisoned()
-	return !bad && !s.Closing && s.Engine.Flushes(of, x.From)
+	return !bad && !s.Closing && s.Engine.Flushes(of, x.From) && !w.IsAt(of, s.Engine.Offset(of, x.To))
+}
+
+// wait waits until a flush has written an anchor, or has ended. The link is not to blame for that time. The lock is held.
+func (f *forwarder) wait() {
+	began := f.s.Now()
+	f.s.flushed.Wait()
+	f.x.Rested(f.s.Now() - began)
 }
 
 // Leave implements path.Forwarder.
@@ -103,7 +110,7 @@ func (s *Workers) takeForwarded(x *engine.Transfer, did *path.Staged) {
 		}
 		return
 	}
-	if x.Spent(0); did.Difference == nil {
+	if x.Spent(did.Waited); did.Difference == nil {
 		return
 	}
 	v.Difference = did.Difference
