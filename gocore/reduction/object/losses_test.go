@@ -231,6 +231,9 @@ func TestLossesOfHistories(t *testing.T) {
 	ends := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) { testLosses(t, ends) })
 	t.Logf("restores: %v", ends)
+	if testing.Short() { // so few restores may leave one out
+		return
+	}
 	if ends["found"] == 0 || ends["lost"] == 0 || ends["unreadable"] == 0 || ends["unhurt"] == 0 {
 		t.Errorf("not each end occurs: %v", ends)
 	}
