@@ -137,6 +137,9 @@ func TestPartsAreReadBesideLoads(t *testing.T) {
 	const count = 4
 	b, c, on := faulty(t, false, count)
 	c.awaitDisk(0)
+	c.s.Lock()
+	c.s.LetGoAnchors(true)
+	c.s.Leave()
 	reader := newClient(t, c.s, "h")
 	for range 3 {
 		c.pushOffBy(b, on.n)
