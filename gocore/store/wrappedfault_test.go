@@ -169,7 +169,7 @@ func TestPartsAreReadBesideLoads(t *testing.T) {
 	drained(t, c.s)
 }
 
-// The host keeps its copy of an anchor that is in use, whatever else passes through.
+// The host keeps its copy of an anchor that is in use, whatever else passes through, and if it cannot, another checkpoint becomes the anchor.
 func TestTheHostKeepsAnAnchor(t *testing.T) {
 	const count, more = 4, 12
 	b, c, on := faulty(t, false, count)
@@ -186,7 +186,7 @@ func TestTheHostKeepsAnAnchor(t *testing.T) {
 		b.check(c.wait(0, status.TierHost))
 	}
 	c.awaitDisk(0)
-	if n := c.wrappings(); n.objects != 1 || n.referring != count-1+more {
+	if n := c.wrappings(); n.objects > 2 || n.referring < count-1+more-1 { // a claim may find it in the way
 		t.Errorf("%+v", n)
 	}
 	drained(t, c.s)
