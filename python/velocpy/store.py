@@ -155,8 +155,8 @@ class Store:
               at most 86 MiB, is used for that; in a tier of less than 67 MiB they go to the host as they are.
             - ``"auto"``: as ``"codec"``, but the times of flushes and loads are compared with those of checkpoints that
               go as they are, and the way that takes longer is tried seldom; a new history tries all of them first.
-              Checkpoints of host memory are also de-duplicated, as by ``"runs"``, and those of a device without a disk
-              encoded as by ``"reference"``, where less than three quarters of their bytes are new.
+              Checkpoints of host memory are also de-duplicated, as by ``"runs"``, and those of a device encoded as by
+              ``"reference"``, where less than three quarters of their bytes are new.
             - ``"basic"``, ``"list"``, ``"tree"``, ``"runs"``: they are de-duplicated in chunks (Tan et al., ICPP'23): a
               checkpoint takes the bytes that no earlier one of the history has at the disk, encoded as by ``"codec"``,
               and metadata. The metadata is a bitmap of the chunks that changed in place, an entry for each new or
@@ -165,9 +165,10 @@ class Store:
             - ``"reference"``: they are encoded as what has changed since an earlier one, bit by bit, for values that
               all move a little, such as the weights of a model that is fully trained. The earlier one is a checkpoint
               with the same regions that was encoded alone; a new one takes its place when what has changed becomes
-              too much. A restore reads two objects at most. On the way to the disk it is read from there.
-              Without a disk a CUDA device encodes on the way to the host, with a checkpoint that it keeps, which takes
-              at most a quarter of its cache. Its copy on the host stays while others need it.
+              too much. A restore reads two objects at most. On the way from host memory to the disk it is read from
+              there. A CUDA device encodes its checkpoints on the way to the host, with one that it keeps, which takes
+              at most a quarter of its cache; from there they go to the disk as they are. The copy of that one stays on
+              the host or the disk while others need it. A device's tier of less than 67 MiB leaves it to the host.
             - None: as before.
 
             It holds for this store until it is closed, and is stored nowhere: a store that is opened later restores
