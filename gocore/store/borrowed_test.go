@@ -17,6 +17,7 @@ import (
 	"velocpy/gocore/device/cuda/double"
 	"velocpy/gocore/model"
 	"velocpy/gocore/operation"
+	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/policy/plan"
 	"velocpy/gocore/tier/devicememory"
 	"velocpy/gocore/transfer/path"
@@ -256,6 +257,12 @@ func TestCloseWithSourcesThatStay(t *testing.T) {
 			c.drop(k) // and no caller polls its ticket
 		}
 	}
+	eventually(t, "a transfer waits for its source", func() (some bool) {
+		s.Lock()
+		defer s.Unlock()
+		s.workers.EachDeferred(func(*engine.Transfer) { some = true })
+		return some
+	})
 	fd := eventfd(t)
 	closing := s.Close(fd)
 	if code, err := closing.Step(&operation.Outcome{}); code != status.Pending || err != nil {
