@@ -117,7 +117,7 @@ func (e *Engine) forgetNeed(o *Object) {
 	if !o.more.needs.loose {
 		e.tiers[t].needs--
 	}
-	o.more.needs.of, o.more.needs.loose = nil, false
+	o.more.needs.of, o.more.needs.loose, o.more.needs.asked = nil, false, false
 	n := of.more.needs
 	n.users = slices.DeleteFunc(n.users, func(u *Object) bool { return u == o })
 	e.unneeded = append(e.unneeded, unneeded{of, t})
