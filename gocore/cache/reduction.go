@@ -56,14 +56,13 @@ func (c *Cache) ExpectBytes(r *engine.Record, f engine.Form) int64 {
 // expectWrapped predicts the room of a checkpoint on the disk whose encoded bytes the host has.
 func (c *Cache) expectWrapped(r *engine.Record) int64 {
 	l, e := r.Version.Layout, r.Version.Encoding
-	if e == nil && r.Version.Anchor {
+	switch {
+	case e != nil:
+		return predictWrapped(l, e)
+	case r.Version.Anchor:
 		return roomOfWrapped(l, r.Size)
 	}
-	if e == nil {
-		return r.Size
-	}
-	const perContainer = 4
-	return e.Bytes() + metadataOf(l) + perContainer*int64(len(e.Lengths))
+	return r.Size
 }
 
 // EncodesOnDevice tells whether a device encodes the checkpoints of a history that it has.

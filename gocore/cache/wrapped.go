@@ -72,7 +72,14 @@ func IsWrapped(x *engine.Transfer) bool {
 // roomOfWrapped is the most that the object of a checkpoint may need whose room in memory is so much.
 func roomOfWrapped(l *checkpoint.Layout, room int64) int64 { return mostOfObject(room) + metadataOf(l) }
 
-// metadataOf bounds the metadata of an object with what a device has encoded, but for the lengths of containers: those are within a part of the containers' room.
+// predictWrapped is at least what the object of these containers takes.
+func predictWrapped(l *checkpoint.Layout, e *model.Encoding) int64 {
+	const perContainer = 4
+	return e.Bytes() + metadataOf(l) + perContainer*int64(len(e.Lengths))
+}
+
+// metadataOf bounds the metadata of an object with what a device has encoded, but for the lengths of containers. It is asked for by every capture, so it does not read the
+// names in the layout's text.
 func metadataOf(l *checkpoint.Layout) int64 {
 	const region, least = 64, 256
 	return least + region*int64(len(l.Spans)) + int64(len(l.Text))

@@ -88,15 +88,6 @@ func (w *Whole) Difference(meta int64) *model.Difference {
 	return d
 }
 
-// MetadataBound bounds the metadata of a whole checkpoint, whatever the lengths of its containers are and with whichever reference. part is that of the containers.
-func MetadataBound(names []string, spans []model.Span, part int64) int64 {
-	body := int64(4)
-	for _, name := range names {
-		body += 17 + int64(len(name))
-	}
-	return metadataBound(spans, part, body)
-}
-
 // Write writes the checkpoint to a sink as an object without a reference, and encodes it in parts of the length that Encoding has: for when the reference is gone, or there
 // are no containers yet. from gives the bytes of the slot. All else is as with Draft.Write.
 func (w *Whole) Write(from regions.Plain, choices []regions.Choice, most int64, to regions.Sink, o regions.Options) (*model.Difference, error) {

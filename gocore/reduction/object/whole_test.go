@@ -65,9 +65,6 @@ func (s *tier) addWhole(number uint32, checkpoint []dedup.Region, part int64, re
 	if err := d.Check(); err != nil || d.Refers != (reference > 0) || d.Data != w.Encoding.Bytes() {
 		s.t.Fatalf("checkpoint %d: %+v: %v", number, d, err)
 	}
-	if bound := MetadataBound(w.Names, w.Spans, part); d.Meta > bound {
-		s.t.Fatalf("checkpoint %d: %d bytes of metadata, bounded by %d", number, d.Meta, bound)
-	}
 	s.objects[number], s.differences[number], s.plain[number] = append(object[:d.Data:d.Data], meta...), d, clone(checkpoint)
 	return w
 }
