@@ -63,7 +63,7 @@ func (p *Path) decode(to []byte) error {
 	var read atomic.Int64
 	from := func(at int64, room []byte) error {
 		read.Add(int64(len(room)))
-		return p.source.Read(at, room, func(int64, int64) {})
+		return p.readOwn(at, room)
 	}
 	var err error
 	if p.difference() != nil {

@@ -100,8 +100,7 @@ func (p *Path) reference(of *model.Difference, s *model.Source) (regions.Referen
 // decodeDifference brings up the bytes from the objects that have them.
 func (p *Path) decodeDifference(own regions.Source, read *atomic.Int64, to []byte) error {
 	l, d := p.version.Layout, p.version.Difference
-	objects := &lineageObjects{p: p, own: own, others: read, of: d, open: make([]tier.Source, len(d.Sources))}
-	r, err := object.Open(d, description.Names(&l.Layout), l.Spans, objects.read)
+	r, err := object.Open(d, description.Names(&l.Layout), l.Spans, p.objectsOf(d, own, read).read)
 	if err == nil {
 		if p.o.Copies != nil && p.verifies() {
 			r.Elsewhere, r.Unreadable = func(lost *object.Losses) { p.mend(lost, read) }, vfs.Unreadable
@@ -131,6 +130,11 @@ type lineageObjects struct {
 	of     *model.Difference
 	mu     sync.Mutex
 	open   []tier.Source // the sources; nil: not opened yet
+}
+
+// objectsOf are the objects of a difference. own reads its own one, and others counts the bytes that are read of its sources.
+func (p *Path) objectsOf(d *model.Difference, own regions.Source, others *atomic.Int64) *lineageObjects {
+	return &lineageObjects{p: p, own: own, others: others, of: d, open: make([]tier.Source, len(d.Sources))}
 }
 
 // read implements object.Read.

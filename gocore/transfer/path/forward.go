@@ -13,7 +13,6 @@ import (
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/reduction/object"
 	"velocpy/gocore/reduction/regions"
-	"velocpy/gocore/tier"
 	"velocpy/gocore/transfer/slots"
 )
 
@@ -184,9 +183,7 @@ func (p *Path) unwrap() error {
 		return p.decodeUp(to)
 	}
 	if d != nil {
-		own := func(at int64, room []byte) error { return p.source.Read(at, room, func(int64, int64) {}) }
-		objects := &lineageObjects{p: p, own: own, others: new(atomic.Int64), of: d, open: make([]tier.Source, len(d.Sources))}
-		r, err := object.Open(d, description.Names(&p.version.Layout.Layout), p.version.Layout.Spans, objects.read)
+		r, err := object.Open(d, description.Names(&p.version.Layout.Layout), p.version.Layout.Spans, p.objectsOf(d, p.readOwn, new(atomic.Int64)).read)
 		if damage := new(object.Damage); errors.As(err, &damage) {
 			return p.damaged(damage)
 		}
@@ -205,18 +202,21 @@ func (p *Path) unwrap() error {
 		return p.decodeUp(to)
 	}
 	s.Encoding = e
-	err := p.source.Read(0, to[:n], func(int64, int64) {})
+	err := p.readOwn(0, to[:n])
 	if err == nil && p.o.Read != nil {
 		p.o.Read()
 	}
 	return err
 }
 
+// readOwn reads the bytes of the source.
+func (p *Path) readOwn(at int64, room []byte) error {
+	return p.source.Read(at, room, func(int64, int64) {})
+}
+
 // decodeUp brings up the plain bytes of an object.
 func (p *Path) decodeUp(to []byte) error {
-	var read atomic.Int64
-	own := func(at int64, room []byte) error { return p.source.Read(at, room, func(int64, int64) {}) }
-	err := p.decodeDifference(own, &read, to)
+	err := p.decodeDifference(p.readOwn, new(atomic.Int64), to)
 	if err == nil && p.o.Read != nil {
 		p.o.Read()
 	}

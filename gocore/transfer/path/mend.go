@@ -8,7 +8,6 @@ import (
 	"velocpy/gocore/config"
 	"velocpy/gocore/model"
 	"velocpy/gocore/reduction/object"
-	"velocpy/gocore/tier"
 )
 
 // Copies are what memory has of the lineage whose object a transfer reads. No lock is held. They are asked for nothing unless an object is damaged.
@@ -65,11 +64,10 @@ func (p *Path) fillFrom(c *Copy, lost *object.Losses, read *atomic.Int64) {
 	if err != nil {
 		return
 	}
-	objects := &lineageObjects{p: p, others: read, of: c.Difference, open: make([]tier.Source, len(c.Difference.Sources))}
-	objects.own = func(at int64, room []byte) error {
+	objects := p.objectsOf(c.Difference, func(at int64, room []byte) error {
 		read.Add(int64(len(room)))
 		return own.Read(at, room, func(int64, int64) {})
-	}
+	}, read)
 	l := c.Version.Layout
 	r, err := object.Open(c.Difference, description.Names(&l.Layout), l.Spans, objects.read)
 	if err != nil {
