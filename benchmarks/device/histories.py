@@ -114,17 +114,7 @@ def _play(
     until: float,
 ) -> int:
     """All rounds of one kind. Returns how many bytes differed."""
-    found: dict[str, list[dict[str, Any]]] = {method: [] for method in METHODS}
-    differ = 0
-    for number in range(rounds + 1):
-        if number > 1 and time.monotonic() > until:
-            break
-        for method in turns(METHODS, number):
-            history = stores[method].history(f"{name} {method} {number}", reduce=method)
-            lap = lap_of(card, stores[method], history, arrays)
-            differ += lap["differ"]
-            if number:  # the first round loads kernels
-                found[method].append(lap)
+    found, differ = laps_of(card, stores, name, arrays, rounds, until)
     total = sum(array.nbytes for array in arrays)
     share = zeros(arrays[0])
     for method, laps in found.items():
@@ -133,8 +123,33 @@ def _play(
     return differ
 
 
-def lap_of(
-    card: Any, store: velocpy.Store, history: velocpy.History, arrays: list[Any], tier: Literal["host", "disk"] = "host"
+def laps_of(
+    card: Any,
+    stores: dict[str, velocpy.Store],
+    name: str,
+    arrays: list[Any],
+    rounds: int,
+    until: float,
+    tier: Literal["host", "disk"] = "host",
+    least: int = 1,
+) -> tuple[dict[str, list[dict[str, Any]]], int]:
+    """The laps of each method, in rounds of which at least so many count, and how many bytes differed in all."""
+    found: dict[str, list[dict[str, Any]]] = {method: [] for method in METHODS}
+    differ = 0
+    for number in range(rounds + 1):
+        if number > least and time.monotonic() > until:
+            break
+        for method in turns(METHODS, number):
+            history = stores[method].history(f"{name} {method} {number}", reduce=method)
+            lap = _lap(card, stores[method], history, arrays, tier)
+            differ += lap["differ"]
+            if number:  # the first round loads kernels, and makes files
+                found[method].append(lap)
+    return found, differ
+
+
+def _lap(
+    card: Any, store: velocpy.Store, history: velocpy.History, arrays: list[Any], tier: Literal["host", "disk"]
 ) -> dict[str, Any]:
     """Writes one history, down to a tier, and restores it."""
     card.join()

@@ -21,7 +21,7 @@ from velocpy.bench.report import Report
 from velocpy.bench.timing import median
 
 from .device import opened
-from .histories import HELD, METHODS, MIB, MOST_LOSS, lap_of, row_of, software, turns
+from .histories import HELD, METHODS, MIB, MOST_LOSS, laps_of, row_of, software
 from .kinds import KINDS, chosen, made
 
 COUNT = 48  # checkpoints of a history
@@ -87,17 +87,7 @@ def _play(
     until: float,
 ) -> int:
     """All rounds of one kind. Returns how many bytes differed."""
-    found: dict[str, list[dict[str, Any]]] = {method: [] for method in METHODS}
-    differ = 0
-    for number in range(rounds + 1):
-        if number > LEAST and time.monotonic() > until:
-            break
-        for method in turns(METHODS, number):
-            history = stores[method].history(f"{name} {method} {number}", reduce=method)
-            lap = lap_of(card, stores[method], history, arrays, "disk")
-            differ += lap["differ"]
-            if number:  # the first round makes files and loads kernels
-                found[method].append(lap)
+    found, differ = laps_of(card, stores, name, arrays, rounds, until, "disk", LEAST)
     total = sum(array.nbytes for array in arrays)
     for method, laps in found.items():
         row = row_of(KINDS[name], method, laps, found["raw"], total, TIMES)
