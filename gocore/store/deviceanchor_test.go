@@ -59,6 +59,16 @@ func (s *states) get(k int64, want []byte) {
 	}
 }
 
+// getToHost restores a checkpoint to host memory.
+func (s *states) getToHost(k int64, want []byte) {
+	s.c.t.Helper()
+	to := make([]byte, s.n)
+	_, err := s.c.restoreTo(k, operation.RestoreArgs{Into: []model.Region{region(to, 0)}})
+	if s.b.check(err); !bytes.Equal(to, want) {
+		s.c.t.Fatalf("checkpoint %d differs in host memory", k)
+	}
+}
+
 // needed is how many copies on the host are needed by others.
 func (c *client) needed() (n int) {
 	c.s.Lock()
@@ -114,11 +124,7 @@ func encodesWithAnAnchor(t *testing.T, change func(c *config.Config), size int, 
 		case 0:
 			on.get(k, want)
 		case 1:
-			to := make([]byte, size)
-			_, err := c.restoreTo(k, operation.RestoreArgs{Into: []model.Region{region(to, 0)}})
-			if b.check(err); !bytes.Equal(to, want) {
-				t.Fatalf("checkpoint %d differs in host memory", k)
-			}
+			on.getToHost(k, want)
 		default:
 			c.mustGet(k, want, operation.RestoreArgs{Last: true})
 			continue
