@@ -97,22 +97,31 @@ func users(o *Object, t int) (n int) {
 	return n
 }
 
+// ofThreeTiers is an engine of a device, a host and a disk that flushes at once, and a function that captures a checkpoint of 30 bytes.
+func ofThreeTiers(t *testing.T) (e *Engine, h *History, capture func(k int64) *Object) {
+	e = New(Config{Flush: Eager, Tiers: []TierConfig{
+		{Name: "device", Capacity: 100, Device: true, WriteRate: 1e9, ReadRate: 1e9}, {Name: "host", Capacity: 100, WriteRate: 1e9, ReadRate: 1e9},
+		{Name: "disk", Capacity: 1000, Remote: true},
+	}})
+	h = e.History("h")
+	return e, h, func(k int64) *Object {
+		c, err := e.BeginCapture(0, h, model.NumberKey(k), 30, 1, nil, CaptureOptions{})
+		if err != nil || c.Phase != Ready {
+			t.Fatal(k, err, c)
+		}
+		e.EndCapture(0, c, true)
+		return c.Rec.Objects()[0]
+	}
+}
+
 // A copy that another needs is kept, even when its checkpoint has been dropped, until the other one goes.
 func TestANeededCopyIsKept(t *testing.T) {
 	for _, last := range []string{"drop", "need no more", "evict"} {
-		e := New(Config{Flush: Eager, Tiers: []TierConfig{
-			{Name: "device", Capacity: 100, Device: true, WriteRate: 1e9, ReadRate: 1e9}, {Name: "host", Capacity: 100, WriteRate: 1e9, ReadRate: 1e9},
-			{Name: "disk", Capacity: 1000, Remote: true},
-		}})
-		h := e.History("h")
+		e, h, capture := ofThreeTiers(t)
 		write := func(k int64) *Object {
-			c, err := e.BeginCapture(0, h, model.NumberKey(k), 30, 1, nil, CaptureOptions{})
-			if err != nil || c.Phase != Ready {
-				t.Fatal(k, err, c)
-			}
-			e.EndCapture(0, c, true)
+			o := capture(k)
 			run(t, e, 10)
-			return c.Rec.Objects()[0]
+			return o
 		}
 		of, o, other := write(0), write(1), write(2)
 		if !e.Need(0, o, of, 1) || e.Need(0, other, o, 1) || e.Need(0, of, other, 1) || e.Need(0, o, of, 0) {
@@ -145,19 +154,7 @@ func TestANeededCopyIsKept(t *testing.T) {
 // object. It can be ended before.
 func TestALooseNeed(t *testing.T) {
 	for _, fails := range []bool{false, true} {
-		e := New(Config{Flush: Eager, Tiers: []TierConfig{
-			{Name: "device", Capacity: 100, Device: true, WriteRate: 1e9, ReadRate: 1e9}, {Name: "host", Capacity: 100, WriteRate: 1e9, ReadRate: 1e9},
-			{Name: "disk", Capacity: 1000, Remote: true},
-		}})
-		h := e.History("h")
-		write := func(k int64) *Object {
-			c, err := e.BeginCapture(0, h, model.NumberKey(k), 30, 1, nil, CaptureOptions{})
-			if err != nil || c.Phase != Ready {
-				t.Fatal(k, err, c)
-			}
-			e.EndCapture(0, c, true)
-			return c.Rec.Objects()[0]
-		}
+		e, h, write := ofThreeTiers(t)
 		of := write(0)
 		run(t, e, 10)
 		o := write(1)
