@@ -84,6 +84,7 @@ func (c *Course) Begin(now, size int64) int {
 		if c.decided(number) == Undecided {
 			c.set(number, c.next(number))
 		}
+		c.endAlone(number)
 	}
 	return number
 }
@@ -98,10 +99,26 @@ func (c *Course) Skip(number int) {
 	}
 	c.seen[number].Encoded = skippedBytes
 	c.set(number, Whole)
-	if c.decided(number-1) == Accumulate {
-		c.set(number-1, Bulk)
+	c.endRun(number - 1)
+	if number+1 < c.captured {
+		c.endAlone(number + 1)
 	}
 	c.changes++
+}
+
+// endRun lets the run of a checkpoint end with it, if it is accumulated.
+func (c *Course) endRun(number int) {
+	if c.decided(number) == Accumulate {
+		c.set(number, Bulk)
+		c.endAlone(number)
+	}
+}
+
+// endAlone lets a checkpoint be encoded alone that ends a run of which no other is left.
+func (c *Course) endAlone(number int) {
+	if c.decided(number) == Bulk && c.decided(number-1) != Accumulate {
+		c.set(number, Alone)
+	}
 }
 
 // Changes is how often a decision was changed that the letters had before.

@@ -140,7 +140,7 @@ func (c *Course) cost() Cost {
 }
 
 // Take goes on with the plan of a search, or as if there were none where it has failed. Checkpoints that were captured while it was searched keep what was decided
-// of them. If that was to be accumulated, their run ends with the last of them.
+// of them. If the last of them was to be accumulated, its run ends with it.
 func (c *Course) Take(s *Search, p Plan, err error) {
 	c.searching = false
 	switch skip := c.captured - s.from; {
@@ -154,9 +154,6 @@ func (c *Course) Take(s *Search, p Plan, err error) {
 	case skip < len(p):
 		c.cut()
 		for i, d := range p[skip:] {
-			if i == 0 && d == Bulk { // the worker flushes those before it without this one
-				d = Alone
-			}
 			c.set(c.captured+i, d)
 		}
 		c.first, c.planned = c.captured, s.Instance.Checkpoints[skip:]
@@ -169,9 +166,7 @@ func (c *Course) Take(s *Search, p Plan, err error) {
 // cut forgets what was decided of checkpoints to come.
 func (c *Course) cut() {
 	c.plan = c.plan[:min(len(c.plan), c.captured)]
-	if last := c.captured - 1; c.decided(last) == Accumulate {
-		c.plan[last] = Bulk
-	}
+	c.endRun(c.captured - 1)
 	c.changes++
 }
 
