@@ -13,6 +13,10 @@ func (w *work) consolidate() error {
 		p := &w.parts[i]
 		p.raiseFirsts(func(level int, f first) {
 			w.local.Insert(p.tree.Level(level)[f.index], w.place(f.offset, len(p.node(level, f.index))))
+			for len(w.joined) < level {
+				w.joined = append(w.joined, nil)
+			}
+			w.joined[level-1] = append(w.joined[level-1], joined{p, f})
 		}, func(level int, f first) {
 			w.firsts = append(w.firsts, difference.Entry{Position: p.position + uint64(f.index)<<level, Extent: uint32(level)})
 		})
@@ -75,23 +79,31 @@ func (p *part) raiseFirsts(joined, stopped func(level int, f first)) {
 	}
 }
 
-// recordFirsts offers the first occurrences to the record, by region, level and index.
+// recordFirsts offers the first occurrences to the record: their leaves by position, and then their nodes, level by level.
 func (w *work) recordFirsts() {
 	r := w.lineage.record
+	room := r.Cap() - r.Len()
 	for i := range w.parts {
 		p := &w.parts[i]
-		offer := func(level int, f first) {
-			if r.Len() < r.Cap() {
-				r.Insert(p.tree.Level(level)[f.index], w.place(f.offset, len(p.node(level, f.index))))
-			}
-		}
-		for _, f := range p.firsts {
-			offer(0, f)
-		}
-		if w.lineage.options.Method == difference.Tree {
-			p.raiseFirsts(offer, func(int, first) {})
+		n := min(room, len(p.firsts))
+		room -= n
+		for _, f := range p.firsts[:n] {
+			w.offer(p, 0, f)
 		}
 	}
+	for i, nodes := range w.joined {
+		if r.Len()+len(nodes) > r.Cap() {
+			return
+		}
+		for _, n := range nodes {
+			w.offer(n.part, i+1, n.first)
+		}
+	}
+}
+
+// offer adds a node to the record unless that has its digest.
+func (w *work) offer(p *part, level int, f first) {
+	w.lineage.record.Insert(p.tree.Level(level)[f.index], w.place(f.offset, len(p.node(level, f.index))))
 }
 
 // raiseShifts makes entries of the largest subtrees of shifted duplicates that were stored as a subtree.

@@ -9,7 +9,7 @@
 //  4. First occurrences consolidate level by level: a node whose two children are first occurrences is one.
 //  5. Shifted duplicates consolidate level by level: a node whose two children are shifted duplicates is one if the record has its digest, or a node of
 //     step 4. A node with one child is that child, in both steps.
-//  6. Nodes that have no such parent are entries. The digests of step 4 are offered to the record by (region, level, index).
+//  6. Nodes that have no such parent are entries. The digests of step 4 are offered to the record level by level, and by position.
 package dedup
 
 import (

@@ -23,6 +23,7 @@ type work struct {
 	length  uint64         // bytes of the first occurrences
 	begins  []uint64       // where the first occurrences of each part begin, of those that were labelled
 	local   *record.Record // digests of this checkpoint's first occurrences
+	joined  [][]joined     // nodes with two children that are first occurrences, from level 1 on
 	firsts  []difference.Entry
 	shifted []difference.Shift
 	changed []byte // Basic
@@ -54,6 +55,12 @@ type part struct {
 type first struct {
 	index  int
 	offset uint64
+}
+
+// joined is a first occurrence with two children.
+type joined struct {
+	part *part
+	first
 }
 
 // shift is a node that is a shifted duplicate.
@@ -94,7 +101,7 @@ func (w *work) rebase() {
 // difference makes the difference and its map from the parts that were scanned.
 func (w *work) difference() (*difference.Difference, *difference.Map, error) {
 	l := w.lineage
-	w.data, w.length, w.firsts, w.shifted, w.changed = nil, 0, nil, nil, nil
+	w.data, w.length, w.joined, w.firsts, w.shifted, w.changed = nil, 0, nil, nil, nil, nil
 	d := &difference.Difference{
 		Checkpoint: w.checkpoint, Method: l.options.Method, Kind: l.options.Kind, Chunk: l.options.Chunk, Seed: l.options.Seed,
 		Regions: make([]difference.Region, len(w.parts)),
