@@ -407,21 +407,20 @@ VELOCPY_DEVICE Piece piece_of(const Regions& p, uint64_t data, uint64_t vector) 
           left < 16 ? static_cast<uint32_t>(left) : 16};
 }
 
-// Copies the listed chunks to where the data begins, without gaps.
-VELOCPY_DEVICE void gather_changed(const Regions& p) {
+// Copies pieces, which piece_at gives by number.
+template <typename Of>
+VELOCPY_DEVICE void gather_pieces(uint64_t count, uint32_t blocks, Of piece_at) {
   constexpr uint32_t kAtOnce = kGatherBytes / 16 / kThreads;
-  auto* totals = reinterpret_cast<const uint64_t*>(p.totals);
-  uint64_t vectors = totals[0] << (p.shift - 4), data = p.data + totals[2];
 #pragma unroll 1
-  for (uint64_t begin = static_cast<uint64_t>(block_index()) * (kGatherBytes / 16); begin < vectors;
-       begin += static_cast<uint64_t>(p.blocks) * (kGatherBytes / 16)) {
+  for (uint64_t begin = static_cast<uint64_t>(block_index()) * (kGatherBytes / 16); begin < count;
+       begin += static_cast<uint64_t>(blocks) * (kGatherBytes / 16)) {
     Piece piece[kAtOnce];
     Vector held[kAtOnce];
 #pragma unroll
     for (uint32_t i = 0; i < kAtOnce; i++) {
-      uint64_t vector = begin + i * kThreads + thread_index();
+      uint64_t number = begin + i * kThreads + thread_index();
       piece[i].bytes = 0;
-      if (vector < vectors) piece[i] = piece_of(p, data, vector);
+      if (number < count) piece[i] = piece_at(number);
     }
 #pragma unroll
     for (uint32_t i = 0; i < kAtOnce; i++)
@@ -437,6 +436,13 @@ VELOCPY_DEVICE void gather_changed(const Regions& p) {
       }
     }
   }
+}
+
+// Copies the listed chunks to where the data begins, without gaps.
+VELOCPY_DEVICE void gather_changed(const Regions& p) {
+  auto* totals = reinterpret_cast<const uint64_t*>(p.totals);
+  uint64_t data = p.data + totals[2];
+  gather_pieces(totals[0] << (p.shift - 4), p.blocks, [&p, data](uint64_t vector) { return piece_of(p, data, vector); });
 }
 
 }  // namespace dedup

@@ -1,6 +1,7 @@
 // The kernels of de-duplication. They are not in the fatbin of the package yet: no store de-duplicates on a GPU. Each takes the struct of
 // dedup_parameters.h.
 #include "dedup.cuh"
+#include "dedup_nodes.cuh"
 
 using namespace velocpy;  // NOLINT: this file is nothing but entries
 
@@ -23,3 +24,21 @@ VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_scan_blocks_512(VELOCPY_PARAMET
 
 VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_list(VELOCPY_PARAMETER(dedup::Regions) p) { dedup::list_changed(p); }
 VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_gather(VELOCPY_PARAMETER(dedup::Regions) p) { dedup::gather_changed(p); }
+
+// In this order; the waves once for each level, and those of shifted duplicates behind all those of first occurrences. Those from
+// velocpy_dedup_raise_firsts up to velocpy_dedup_raise_shifts are for trees.
+VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_positions(VELOCPY_PARAMETER(dedup::Labels) p) { dedup::list_positions(p); }
+VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_find(VELOCPY_PARAMETER(dedup::Labels) p) { dedup::find_chunks(p); }
+VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_label(VELOCPY_PARAMETER(dedup::Labels) p) { dedup::label_chunks(p); }
+VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_place(VELOCPY_PARAMETER(dedup::Labels) p) { dedup::place_chunks(p); }
+VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_gather_firsts(VELOCPY_PARAMETER(dedup::Labels) p) { dedup::gather_firsts(p); }
+VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_raise_firsts(VELOCPY_PARAMETER(dedup::Labels) p) { dedup::raise_firsts(p); }
+VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_put_nodes(VELOCPY_PARAMETER(dedup::Labels) p) { dedup::put_nodes(p); }
+VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_raise_shifts(VELOCPY_PARAMETER(dedup::Labels) p) { dedup::raise_shifts(p); }
+VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_list_firsts(VELOCPY_PARAMETER(dedup::Labels) p) { dedup::list_firsts(p); }
+VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_list_shifts(VELOCPY_PARAMETER(dedup::Labels) p) { dedup::list_shifts(p); }
+VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_find_new_chunks(VELOCPY_PARAMETER(dedup::Labels) p) { dedup::find_new_chunks(p); }
+VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_find_new_nodes(VELOCPY_PARAMETER(dedup::Labels) p) { dedup::find_new_nodes(p); }
+VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_add_new(VELOCPY_PARAMETER(dedup::Labels) p) { dedup::add_new(p); }
+
+VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_sweep(VELOCPY_PARAMETER(dedup::Sweep) p) { dedup::sweep(p); }

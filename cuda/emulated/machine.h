@@ -123,6 +123,16 @@ inline uint32_t block_index() { return emulated::Block::running().number; }
 
 inline void set_bits(uint32_t* word, uint32_t bits) { *word |= bits; }
 
+// Threads take turns, so these need not be atomic.
+template <typename T>
+inline T replace_if(T* word, T is, T by) {
+  T was = *word;
+  if (was == is) *word = by;
+  return was;
+}
+inline void lower(uint32_t* word, uint32_t value) { *word = *word < value ? *word : value; }
+inline void add_to(uint64_t* word, uint64_t value) { *word += value; }
+
 inline Vector load(const Vector* p) {
   if (reinterpret_cast<uint64_t>(p) % 16 != 0) {
     fprintf(stderr, "a vector is loaded from %p\n", static_cast<const void*>(p));

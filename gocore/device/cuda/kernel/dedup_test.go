@@ -87,6 +87,15 @@ func (r *room) place(content []byte, n, skew int) int {
 	return at
 }
 
+func (r *room) checkGaps(t fatal, before, after []byte) {
+	t.Helper()
+	for _, gap := range r.gaps {
+		if !bytes.Equal(after[gap:gap+gapBytes], before[gap:gap+gapBytes]) {
+			t.Fatalf("bytes at %d, between parts, were written", gap)
+		}
+	}
+}
+
 // dedupLaunch is one launch and where its results are in the memory.
 type dedupLaunch struct {
 	p                       dedupParameter
@@ -162,6 +171,23 @@ func dedupKernels() []string {
 	return all
 }
 
+// layOut lays out the launches for all regions, and tells how many chunks and bytes these have.
+func (c *dedupCase) layOut(r *room, regions []*dedupRegion) (all []*dedupLaunch, position, total int) {
+	var some []*dedupRegion
+	for i, g := range regions {
+		total += len(g.data)
+		if len(g.data) > 0 {
+			some = append(some, g)
+		}
+		if len(some) > 0 && (len(some) == c.together || i == len(regions)-1) {
+			l := c.launch(r, some, position)
+			position += l.chunks
+			all, some = append(all, l), nil
+		}
+	}
+	return all, position, total
+}
+
 type fatal interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -179,20 +205,7 @@ func (c *dedupCase) checkpoint(t fatal, s *source, lineage *dedup.Lineage, numbe
 		t.Fatalf("%v", err)
 	}
 	r := &room{}
-	var all []*dedupLaunch
-	position, total := 0, 0
-	var some []*dedupRegion
-	for i, g := range regions {
-		total += len(g.data)
-		if len(g.data) > 0 {
-			some = append(some, g)
-		}
-		if len(some) > 0 && (len(some) == c.together || i == len(regions)-1) {
-			l := c.launch(r, some, position)
-			position += l.chunks
-			all, some = append(all, l), nil
-		}
-	}
+	all, position, total := c.layOut(r, regions)
 	if len(all) == 0 {
 		return
 	}
@@ -208,11 +221,7 @@ func (c *dedupCase) checkpoint(t fatal, s *source, lineage *dedup.Lineage, numbe
 	}
 	before := bytes.Clone(r.memory)
 	after := s.run(r.memory, launches)
-	for _, gap := range r.gaps {
-		if !bytes.Equal(after[gap:gap+gapBytes], before[gap:gap+gapBytes]) {
-			t.Fatalf("bytes at %d, between parts, were written", gap)
-		}
-	}
+	r.checkGaps(t, before, after)
 	if got := after[changed : changed+(position+31)/32*4]; !bytes.Equal(got[:len(want.Changed)], want.Changed) {
 		t.Fatalf("changed chunks: %x, want %x", got, want.Changed)
 	}

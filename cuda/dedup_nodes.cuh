@@ -1,0 +1,264 @@
+// Subtrees of changed chunks, in waves by level (Tan et al., ICPP'23, algorithm 1): first those of first occurrences, then those of shifted
+// duplicates, which may equal one of the former. Then entries, and new digests for the record.
+#pragma once
+
+#include "dedup_label.cuh"
+
+namespace velocpy {
+namespace dedup {
+
+// What becomes of a node of a wave.
+enum class Next : uint8_t {
+  kStops,   // it has no parent in the next wave
+  kPasses,  // it is the only child of its parent
+  kJoins,   // its parent has this node and the next one of the wave
+  kJoined,  // the node before it in the wave has joined it
+};
+
+VELOCPY_DEVICE Next next_of(const Labels& p, const Node& node, uint64_t number, uint64_t count) {
+  if (node.is_top(p.shift)) return Next::kStops;
+  uint32_t position = word_at(p.list, node.chunk), apart = 1u << node.level;
+  if (node.index % 2 != 0) {
+    bool beside = number > 0 && position - word_at(p.list, word_at(p.from, number - 1)) == apart;
+    return beside ? Next::kJoined : Next::kStops;
+  }
+  if (!node.has_right_neighbour(p.shift)) return Next::kPasses;
+  bool beside = number + 1 < count && word_at(p.list, word_at(p.from, number + 1)) - position == apart;
+  return beside ? Next::kJoins : Next::kStops;
+}
+
+// Makes the digest of the parent of two nodes next to each other, and returns it.
+VELOCPY_DEVICE Vector join(const Labels& p, const Node& left) {
+  Node right = left;
+  right.index++;
+  right.chunk += 1u << left.level;
+  Vector both[2] = {digest_of(p, left), digest_of(p, right)};
+  Vector* to = digest_at(p.nodes, right.chunk);
+  store_digest(to, digest_of_vectors<32>(both, p.key, p.node_seed));
+  return *to;
+}
+
+VELOCPY_DEVICE Node parent_of(const Node& left) { return {left.region, left.index / 2, left.level + 1, left.chunk}; }
+
+// Notes that an entry begins with the node's first chunk.
+VELOCPY_DEVICE void stop(const Labels& p, uint32_t chunk) { byte_at(p.extent, chunk) = static_cast<uint8_t>(p.level + 1); }
+
+// Writes the nodes of the next wave and counts them.
+VELOCPY_DEVICE void pass_on(const Labels& p, const uint32_t (&goes)[kOwnElements], uint64_t count, uint64_t& next,
+                            PartRoom<kThreads>& room) {
+  uint64_t to[kOwnElements];
+  uint64_t end = sum_before<kThreads>(goes, to, reinterpret_cast<uint64_t*>(p.state), room);
+#pragma unroll
+  for (uint32_t i = 0; i < kOwnElements; i++)
+    if (goes[i]) word_at(p.to, to[i]) = word_at(p.from, element_of(kThreads, i));
+  if (thread_index() == 0 && (static_cast<uint64_t>(block_index()) + 1) * kPartChunks >= count) next = end;
+}
+
+// A wave of first occurrences.
+VELOCPY_DEVICE void raise_firsts(const Labels& p) {
+  VELOCPY_SHARED PartRoom<kThreads> room;
+  Counts& c = counts(p);
+  uint64_t count = c.first_nodes[p.level];
+  if (static_cast<uint64_t>(block_index()) * kPartChunks >= count) return;
+  uint32_t goes[kOwnElements], joins = 0;
+#pragma unroll 1
+  for (uint32_t i = 0; i < kOwnElements; i++) {
+    uint64_t number = element_of(kThreads, i);
+    goes[i] = 0;
+    if (number >= count) continue;
+    Node node = node_of(p, p.level, word_at(p.from, number));
+    Next next = next_of(p, node, number, count);
+    goes[i] = next == Next::kPasses || next == Next::kJoins;
+    if (next == Next::kStops) stop(p, node.chunk);
+    if (next != Next::kJoins) continue;
+    join(p, node);
+    byte_at(p.joined, node.chunk + (1u << p.level)) = static_cast<uint8_t>(p.level + 1);
+    joins++;
+  }
+  pass_on(p, goes, count, c.first_nodes[p.level + 1], room);
+  joins = sum_lanes(joins);
+  if (lane_index() == 0 && joins > 0) add_to(&c.joined_nodes[p.level + 1], joins);
+}
+
+// The node with two children that is called by the first chunk of its right child.
+VELOCPY_DEVICE Node joined_node(const Labels& p, uint32_t right) {
+  uint32_t level = byte_at(p.joined, right);
+  return node_of(p, level, right - (1u << (level - 1)));
+}
+
+VELOCPY_DEVICE auto has_node_digest(const Labels& p, const Vector& digest, uint32_t level) {
+  return
+      [&p, digest, level](uint32_t right) { return byte_at(p.joined, right) == level && equal(load(digest_at(p.nodes, right)), digest); };
+}
+
+// Puts the nodes that are first occurrences with two children into the table of nodes.
+VELOCPY_DEVICE void put_nodes(const Labels& p) {
+#pragma unroll 1
+  for (uint64_t i = static_cast<uint64_t>(block_index()) * kThreads + thread_index(); i < counts(p).changed; i += p.blocks * kThreads) {
+    uint32_t level = byte_at(p.joined, i);
+    if (level == 0) continue;
+    Vector digest = load(digest_at(p.nodes, i));
+    put_own(p, p.node_table, digest, static_cast<uint32_t>(i), has_node_digest(p, digest, level));
+  }
+}
+
+// A wave of shifted duplicates. Two of them go on as one if their parent is known as a whole.
+VELOCPY_DEVICE void raise_shifts(const Labels& p) {
+  VELOCPY_SHARED PartRoom<kThreads> room;
+  Counts& c = counts(p);
+  uint64_t count = c.shift_nodes[p.level];
+  if (static_cast<uint64_t>(block_index()) * kPartChunks >= count) return;
+  uint32_t goes[kOwnElements];
+#pragma unroll 1
+  for (uint32_t i = 0; i < kOwnElements; i++) {
+    uint64_t number = element_of(kThreads, i), source = kNone;
+    Next next = Next::kJoined;
+    Node node = {}, parent = {}, other = {};
+    bool wanted = false;
+    if (number < count) {
+      node = node_of(p, p.level, word_at(p.from, number));
+      next = next_of(p, node, number, count);
+    }
+    if (next == Next::kJoins) {
+      Vector digest = join(p, node);
+      parent = parent_of(node);
+      uint64_t slot = find_recorded(p, digest, parent.bytes(p.shift));
+      if (slot != kNone) {
+        source = kRecorded | slot;
+      } else {
+        uint32_t right = *find_own(p, p.node_table, digest, has_node_digest(p, digest, parent.level));
+        wanted = right != kNobody;
+        if (wanted) other = joined_node(p, right);
+      }
+    }
+    if (agree(p, wanted, parent, other)) source = kOwn64 | other.chunk;
+    goes[i] = next == Next::kPasses || source != kNone;
+    if (source != kNone) source_of(p, node.chunk) = source;
+    if (next == Next::kStops || (next == Next::kJoins && source == kNone)) stop(p, node.chunk);
+    if (next == Next::kJoins && source == kNone) stop(p, node.chunk + (1u << p.level));
+  }
+  pass_on(p, goes, count, c.shift_nodes[p.level + 1], room);
+}
+
+// Numbers the chunks with which an entry begins, of first occurrences or of the others. Returns the number of all up to the part's end.
+VELOCPY_DEVICE uint64_t number_entries(const Labels& p, uint8_t flag, uint32_t (&begins)[kOwnElements], uint64_t (&number)[kOwnElements],
+                                       PartRoom<kThreads>& room) {
+#pragma unroll
+  for (uint32_t i = 0; i < kOwnElements; i++) {
+    uint64_t chunk = element_of(kThreads, i);
+    begins[i] = chunk < counts(p).changed && byte_at(p.extent, chunk) != 0 && (byte_at(p.flags, chunk) & kFirst) == flag;
+  }
+  return sum_before<kThreads>(begins, number, reinterpret_cast<uint64_t*>(p.state), room);
+}
+
+VELOCPY_DEVICE uint64_t entry_of(const Labels& p, uint64_t chunk) {
+  return static_cast<uint64_t>(word_at(p.list, chunk)) << 24 | (byte_at(p.extent, chunk) - 1u);
+}
+
+VELOCPY_DEVICE bool has_part(const Labels& p) { return static_cast<uint64_t>(block_index()) * kPartChunks < counts(p).changed; }
+VELOCPY_DEVICE bool is_last_part(const Labels& p) { return (static_cast<uint64_t>(block_index()) + 1) * kPartChunks >= counts(p).changed; }
+
+// Writes the entries of first occurrences, ascending.
+VELOCPY_DEVICE void list_firsts(const Labels& p) {
+  VELOCPY_SHARED PartRoom<kThreads> room;
+  if (!has_part(p)) return;
+  uint32_t begins[kOwnElements];
+  uint64_t number[kOwnElements], end = number_entries(p, kFirst, begins, number, room);
+#pragma unroll
+  for (uint32_t i = 0; i < kOwnElements; i++)
+    if (begins[i]) reinterpret_cast<uint64_t*>(p.first_entries)[number[i]] = entry_of(p, element_of(kThreads, i));
+  if (thread_index() == 0 && is_last_part(p)) counts(p).first_entries = end;
+}
+
+// Writes those of shifted duplicates, ascending.
+VELOCPY_DEVICE void list_shifts(const Labels& p) {
+  VELOCPY_SHARED PartRoom<kThreads> room;
+  if (!has_part(p)) return;
+  uint32_t begins[kOwnElements];
+  uint64_t number[kOwnElements], end = number_entries(p, 0, begins, number, room);
+#pragma unroll 1
+  for (uint32_t i = 0; i < kOwnElements; i++) {
+    if (!begins[i]) continue;
+    uint64_t chunk = element_of(kThreads, i), source = source_of(p, static_cast<uint32_t>(chunk)), at = source & kSourceMask;
+    Shift shift = {entry_of(p, chunk), p.checkpoint, 0};
+    if ((source & kRecorded) != 0) {
+      Vector place = load(slot_at(p.record, at) + 1);
+      shift.checkpoint = checkpoint_of(place);
+      shift.offset = offset_of(place);
+    } else {
+      shift.offset = source_of(p, static_cast<uint32_t>(at));
+    }
+    reinterpret_cast<Shift*>(p.shift_entries)[number[i]] = shift;
+  }
+  if (thread_index() == 0 && is_last_part(p)) counts(p).shift_entries = end;
+}
+
+constexpr uint8_t kNewChunk = 4, kNewNode = 8;  // flags: the record gets the digest of the chunk, of the node that it calls
+
+VELOCPY_DEVICE uint64_t recorded_before(const Labels& p) { return *reinterpret_cast<const uint64_t*>(p.before); }
+
+// Finds the first occurrences whose digests are new to the record, among those that it has room for.
+VELOCPY_DEVICE void find_new_chunks(const Labels& p) {
+  Counts& c = counts(p);
+  uint64_t room = p.capacity - recorded_before(p), offered = room < c.firsts ? room : c.firsts;
+#pragma unroll 1
+  for (uint64_t i = static_cast<uint64_t>(block_index()) * kThreads + thread_index(); i < offered; i += p.blocks * kThreads) {
+    uint32_t chunk = word_at(p.firsts, i);
+    bool shadowed = (byte_at(p.flags, chunk) & kShadowed) != 0;
+    if (shadowed || search(p.record, p.slots, digest_of(p, node_of(p, 0, chunk))) != kNone) continue;
+    byte_at(p.flags, chunk) |= kNewChunk;
+    add_to(&c.recorded_nodes[0], 1);
+  }
+}
+
+// The same of nodes with two children.
+VELOCPY_DEVICE void find_new_nodes(const Labels& p) {
+  Counts& c = counts(p);
+#pragma unroll 1
+  for (uint64_t i = static_cast<uint64_t>(block_index()) * kThreads + thread_index(); i < c.changed; i += p.blocks * kThreads) {
+    uint32_t level = byte_at(p.joined, i);
+    if (level == 0) continue;
+    Vector digest = load(digest_at(p.nodes, i));
+    bool lowest = *find_own(p, p.node_table, digest, has_node_digest(p, digest, level)) == i;
+    if (!lowest || search(p.record, p.slots, digest) != kNone) continue;
+    byte_at(p.flags, i) |= kNewNode;
+    add_to(&c.recorded_nodes[level], 1);
+  }
+}
+
+// How many entries the record has with the levels that it has room for, and which is the first that it has none for.
+struct Recorded {
+  uint64_t entries;
+  uint32_t end;
+};
+VELOCPY_DEVICE Recorded recorded(const Labels& p) {
+  const Counts& c = counts(p);
+  Recorded r = {recorded_before(p) + c.recorded_nodes[0], 1};
+#pragma unroll 1
+  for (; r.end < kLevels && r.entries + c.joined_nodes[r.end] <= p.capacity; r.end++) r.entries += c.recorded_nodes[r.end];
+  return r;
+}
+
+VELOCPY_DEVICE void record_node(const Labels& p, const Node& node, const Vector& digest) {
+  uint64_t bytes = node.bytes(p.shift);
+  add_entry(p.record, p.slots, digest, source_of(p, node.chunk) | bytes << 48, bytes >> 16 << 32 | p.checkpoint);
+}
+
+// Adds the new digests to the record.
+VELOCPY_DEVICE void add_new(const Labels& p) {
+  Recorded r = recorded(p);
+#pragma unroll 1
+  for (uint64_t i = static_cast<uint64_t>(block_index()) * kThreads + thread_index(); i < counts(p).changed; i += p.blocks * kThreads) {
+    auto chunk = static_cast<uint32_t>(i);
+    uint8_t flags = byte_at(p.flags, i);
+    if ((flags & kNewChunk) != 0) {
+      Node node = node_of(p, 0, chunk);
+      record_node(p, node, digest_of(p, node));
+    }
+    if ((flags & kNewNode) != 0 && byte_at(p.joined, i) < r.end) record_node(p, joined_node(p, chunk), load(digest_at(p.nodes, i)));
+  }
+  if (block_index() == 0 && thread_index() == 0) counts(p).recorded = r.entries;
+}
+
+}  // namespace dedup
+}  // namespace velocpy
