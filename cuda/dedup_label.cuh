@@ -100,6 +100,9 @@ VELOCPY_DEVICE bool agree(const Labels& p, bool wanted, const Node& a, const Nod
   return result;
 }
 
+// The elements of the thread in its block's part.
+VELOCPY_DEVICE uint64_t own_element(uint32_t step) { return element_of<kThreads>(block_index(), step); }
+
 // Lists the positions of the changed chunks in ascending order.
 VELOCPY_DEVICE void list_positions(const Labels& p) {
   VELOCPY_SHARED PartRoom<kThreads> room;
@@ -107,14 +110,14 @@ VELOCPY_DEVICE void list_positions(const Labels& p) {
   uint64_t to[kOwnElements];
 #pragma unroll
   for (uint32_t i = 0; i < kOwnElements; i++) {
-    uint64_t at = element_of(kThreads, i);
+    uint64_t at = own_element(i);
     bits[i] = at < p.words ? word_at(p.changed, at) : 0;
     count[i] = count_ones(bits[i]);
   }
   uint64_t end = sum_before<kThreads>(count, to, reinterpret_cast<uint64_t*>(p.state), room);
 #pragma unroll 1
   for (uint32_t i = 0; i < kOwnElements; i++) {
-    uint32_t first = static_cast<uint32_t>(element_of(kThreads, i)) * 32;
+    uint32_t first = static_cast<uint32_t>(own_element(i)) * 32;
 #pragma unroll 1
     for (uint32_t left = bits[i]; left != 0; left &= left - 1) word_at(p.list, to[i]++) = first + lowest_one(left);
   }
@@ -195,7 +198,7 @@ VELOCPY_DEVICE void place_chunks(const Labels& p) {
   uint64_t parts = (changed - 1) / kPartChunks + 1;
 #pragma unroll
   for (uint32_t i = 0; i < kOwnElements; i++) {
-    uint64_t chunk = element_of(kThreads, i);
+    uint64_t chunk = own_element(i);
     first[i] = chunk < changed && (byte_at(p.flags, chunk) & kFirst) != 0;
     bytes[i] = first[i] ? static_cast<uint32_t>(node_of(p, 0, static_cast<uint32_t>(chunk)).bytes(p.shift)) : 0;
   }
@@ -203,7 +206,7 @@ VELOCPY_DEVICE void place_chunks(const Labels& p) {
   uint64_t stored = sum_before<kThreads>(bytes, offset, state + parts, room);
 #pragma unroll
   for (uint32_t i = 0; i < kOwnElements; i++) {
-    uint64_t chunk = element_of(kThreads, i);
+    uint64_t chunk = own_element(i);
     if (chunk >= changed) continue;
     if (first[i]) source_of(p, static_cast<uint32_t>(chunk)) = offset[i];
     word_at(first[i] ? p.firsts : p.shifts, first[i] ? number[i] : chunk - number[i]) = static_cast<uint32_t>(chunk);

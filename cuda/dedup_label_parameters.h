@@ -66,7 +66,7 @@ struct Labels {
   uint64_t state;                  // multiple of 8: two words for each block of threads, zero before the launch
   uint64_t list;                   // multiple of 4: the positions of the changed chunks, as 32-bit numbers
   uint64_t firsts, shifts;         // multiple of 4: numbers of the changed chunks that are first occurrences, and of the others
-  uint64_t from, to;               // multiple of 4: nodes of a wave that reads `level`, and of the next one
+  uint64_t from, to, spare;        // multiple of 4: nodes of the wave that is read, of the next one, and of that behind it
   uint64_t sources;                // multiple of 8: see source_of
   uint64_t flags, extent, joined;  // bytes
   uint64_t nodes;                  // digests of nodes with two children, by their right one
@@ -78,7 +78,7 @@ struct Labels {
   uint64_t shift_entries;          // multiple of 8: Shift
 };
 
-static_assert(sizeof(Labels) == 8 * 4 + 8 * 8 + 21 * 8, "filled by the callers");
+static_assert(sizeof(Labels) == 8 * 4 + 8 * 8 + 22 * 8, "filled by the callers");
 
 // A record that is copied to another one, without the entries of some checkpoints.
 struct Sweep {

@@ -15,15 +15,21 @@ enum class Next : uint8_t {
   kJoined,  // the node before it in the wave has joined it
 };
 
-VELOCPY_DEVICE Next next_of(const Labels& p, const Node& node, uint64_t number, uint64_t count) {
+// A wave: the nodes of a level that are first occurrences, or those that are shifted duplicates, ascending. from and to are lists of nodes.
+struct Wave {
+  uint32_t level;
+  uint64_t from, to, count;
+};
+
+VELOCPY_DEVICE Next next_of(const Labels& p, const Wave& wave, const Node& node, uint64_t number) {
   if (node.is_top(p.shift)) return Next::kStops;
   uint32_t position = word_at(p.list, node.chunk), apart = 1u << node.level;
   if (node.index % 2 != 0) {
-    bool beside = number > 0 && position - word_at(p.list, word_at(p.from, number - 1)) == apart;
+    bool beside = number > 0 && position - word_at(p.list, word_at(wave.from, number - 1)) == apart;
     return beside ? Next::kJoined : Next::kStops;
   }
   if (!node.has_right_neighbour(p.shift)) return Next::kPasses;
-  bool beside = number + 1 < count && word_at(p.list, word_at(p.from, number + 1)) - position == apart;
+  bool beside = number + 1 < wave.count && word_at(p.list, word_at(wave.from, number + 1)) - position == apart;
   return beside ? Next::kJoins : Next::kStops;
 }
 
@@ -40,44 +46,21 @@ VELOCPY_DEVICE Vector join(const Labels& p, const Node& left) {
 
 VELOCPY_DEVICE Node parent_of(const Node& left) { return {left.region, left.index / 2, left.level + 1, left.chunk}; }
 
-// Notes that an entry begins with the node's first chunk.
-VELOCPY_DEVICE void stop(const Labels& p, uint32_t chunk) { byte_at(p.extent, chunk) = static_cast<uint8_t>(p.level + 1); }
+// Notes that an entry of a level begins with a chunk.
+VELOCPY_DEVICE void stop(const Labels& p, uint32_t level, uint32_t chunk) { byte_at(p.extent, chunk) = static_cast<uint8_t>(level + 1); }
 
-// Writes the nodes of the next wave and counts them.
-VELOCPY_DEVICE void pass_on(const Labels& p, const uint32_t (&goes)[kOwnElements], uint64_t count, uint64_t& next,
-                            PartRoom<kThreads>& room) {
-  uint64_t to[kOwnElements];
-  uint64_t end = sum_before<kThreads>(goes, to, reinterpret_cast<uint64_t*>(p.state), room);
-#pragma unroll
-  for (uint32_t i = 0; i < kOwnElements; i++)
-    if (goes[i]) word_at(p.to, to[i]) = word_at(p.from, element_of(kThreads, i));
-  if (thread_index() == 0 && (static_cast<uint64_t>(block_index()) + 1) * kPartChunks >= count) next = end;
-}
-
-// A wave of first occurrences.
-VELOCPY_DEVICE void raise_firsts(const Labels& p) {
-  VELOCPY_SHARED PartRoom<kThreads> room;
-  Counts& c = counts(p);
-  uint64_t count = c.first_nodes[p.level];
-  if (static_cast<uint64_t>(block_index()) * kPartChunks >= count) return;
-  uint32_t goes[kOwnElements], joins = 0;
-#pragma unroll 1
-  for (uint32_t i = 0; i < kOwnElements; i++) {
-    uint64_t number = element_of(kThreads, i);
-    goes[i] = 0;
-    if (number >= count) continue;
-    Node node = node_of(p, p.level, word_at(p.from, number));
-    Next next = next_of(p, node, number, count);
-    goes[i] = next == Next::kPasses || next == Next::kJoins;
-    if (next == Next::kStops) stop(p, node.chunk);
-    if (next != Next::kJoins) continue;
+// Number `number` of a wave of first occurrences. Returns whether it goes on to the next wave.
+VELOCPY_DEVICE bool raise_first(const Labels& p, const Wave& wave, uint64_t number, uint32_t& joins) {
+  if (number >= wave.count) return false;
+  Node node = node_of(p, wave.level, word_at(wave.from, number));
+  Next next = next_of(p, wave, node, number);
+  if (next == Next::kStops) stop(p, wave.level, node.chunk);
+  if (next == Next::kJoins) {
     join(p, node);
-    byte_at(p.joined, node.chunk + (1u << p.level)) = static_cast<uint8_t>(p.level + 1);
+    byte_at(p.joined, node.chunk + (1u << wave.level)) = static_cast<uint8_t>(wave.level + 1);
     joins++;
   }
-  pass_on(p, goes, count, c.first_nodes[p.level + 1], room);
-  joins = sum_lanes(joins);
-  if (lane_index() == 0 && joins > 0) add_to(&c.joined_nodes[p.level + 1], joins);
+  return next == Next::kPasses || next == Next::kJoins;
 }
 
 // The node with two children that is called by the first chunk of its right child.
@@ -102,42 +85,102 @@ VELOCPY_DEVICE void put_nodes(const Labels& p) {
   }
 }
 
-// A wave of shifted duplicates. Two of them go on as one if their parent is known as a whole.
-VELOCPY_DEVICE void raise_shifts(const Labels& p) {
-  VELOCPY_SHARED PartRoom<kThreads> room;
-  Counts& c = counts(p);
-  uint64_t count = c.shift_nodes[p.level];
-  if (static_cast<uint64_t>(block_index()) * kPartChunks >= count) return;
-  uint32_t goes[kOwnElements];
+// The source of a node that would have two shifted duplicates as children: a slot of the record, or kNone. Else it may be equal to another
+// node of this checkpoint: then wanted is set.
+VELOCPY_DEVICE uint64_t source_of_parent(const Labels& p, const Node& parent, const Vector& digest, Node& other, bool& wanted) {
+  uint64_t slot = find_recorded(p, digest, parent.bytes(p.shift));
+  if (slot != kNone) return kRecorded | slot;
+  uint32_t right = *find_own(p, p.node_table, digest, has_node_digest(p, digest, parent.level));
+  wanted = right != kNobody;
+  if (wanted) other = joined_node(p, right);
+  return kNone;
+}
+
+// Number `number` of a wave of shifted duplicates. Two of them go on as one if their parent is known as a whole. Executed by a warp.
+VELOCPY_DEVICE bool raise_shift(const Labels& p, const Wave& wave, uint64_t number) {
+  uint64_t source = kNone;
+  Next next = Next::kJoined;
+  Node node = {}, parent = {}, other = {};
+  bool wanted = false;
+  if (number < wave.count) {
+    node = node_of(p, wave.level, word_at(wave.from, number));
+    next = next_of(p, wave, node, number);
+  }
+  if (next == Next::kJoins) {
+    parent = parent_of(node);
+    source = source_of_parent(p, parent, join(p, node), other, wanted);
+  }
+  if (agree(p, wanted, parent, other)) source = kOwn64 | other.chunk;
+  if (source != kNone) {
+    source_of(p, node.chunk) = source;
+    return true;
+  }
+  if (next == Next::kStops || next == Next::kJoins) stop(p, wave.level, node.chunk);
+  if (next == Next::kJoins) stop(p, wave.level, node.chunk + (1u << wave.level));
+  return next == Next::kPasses;
+}
+
+// Whether the elements of a thread go on, of a part of a wave.
+template <bool Firsts>
+VELOCPY_DEVICE void raise_part(const Labels& p, const Wave& wave, uint64_t part, uint32_t (&goes)[kOwnElements]) {
+  uint32_t joins = 0;
 #pragma unroll 1
   for (uint32_t i = 0; i < kOwnElements; i++) {
-    uint64_t number = element_of(kThreads, i), source = kNone;
-    Next next = Next::kJoined;
-    Node node = {}, parent = {}, other = {};
-    bool wanted = false;
-    if (number < count) {
-      node = node_of(p, p.level, word_at(p.from, number));
-      next = next_of(p, node, number, count);
-    }
-    if (next == Next::kJoins) {
-      Vector digest = join(p, node);
-      parent = parent_of(node);
-      uint64_t slot = find_recorded(p, digest, parent.bytes(p.shift));
-      if (slot != kNone) {
-        source = kRecorded | slot;
-      } else {
-        uint32_t right = *find_own(p, p.node_table, digest, has_node_digest(p, digest, parent.level));
-        wanted = right != kNobody;
-        if (wanted) other = joined_node(p, right);
-      }
-    }
-    if (agree(p, wanted, parent, other)) source = kOwn64 | other.chunk;
-    goes[i] = next == Next::kPasses || source != kNone;
-    if (source != kNone) source_of(p, node.chunk) = source;
-    if (next == Next::kStops || (next == Next::kJoins && source == kNone)) stop(p, node.chunk);
-    if (next == Next::kJoins && source == kNone) stop(p, node.chunk + (1u << p.level));
+    uint64_t number = element_of<kThreads>(part, i);
+    goes[i] = Firsts ? raise_first(p, wave, number, joins) : raise_shift(p, wave, number);
   }
-  pass_on(p, goes, count, c.shift_nodes[p.level + 1], room);
+  if (!Firsts) return;
+  joins = sum_lanes(joins);
+  if (lane_index() == 0 && joins > 0) add_to(&counts(p).joined_nodes[wave.level + 1], joins);
+}
+
+// Writes the nodes that go on.
+VELOCPY_DEVICE void pass_on(const Wave& wave, uint64_t part, const uint32_t (&goes)[kOwnElements], const uint64_t (&to)[kOwnElements],
+                            uint64_t first) {
+#pragma unroll
+  for (uint32_t i = 0; i < kOwnElements; i++)
+    if (goes[i]) word_at(wave.to, first + to[i]) = word_at(wave.from, element_of<kThreads>(part, i));
+}
+
+template <bool Firsts>
+VELOCPY_DEVICE uint64_t& nodes_of(const Labels& p, uint32_t level) {
+  return Firsts ? counts(p).first_nodes[level] : counts(p).shift_nodes[level];
+}
+
+// A wave, by many blocks of threads: each reads a part.
+template <bool Firsts>
+VELOCPY_DEVICE void raise_wave(const Labels& p) {
+  VELOCPY_SHARED PartRoom<kThreads> room;
+  Wave wave = {p.level, p.from, p.to, nodes_of<Firsts>(p, p.level)};
+  uint64_t part = block_index(), to[kOwnElements];
+  if (part * kPartChunks >= wave.count) return;
+  uint32_t goes[kOwnElements];
+  raise_part<Firsts>(p, wave, part, goes);
+  uint64_t end = sum_before(goes, to, reinterpret_cast<uint64_t*>(p.state), room);
+  pass_on(wave, part, goes, to, 0);
+  if (thread_index() == 0 && (part + 1) * kPartChunks >= wave.count) nodes_of<Firsts>(p, p.level + 1) = end;
+}
+
+// All waves from a level on, by one block of threads: for few nodes this takes less time than a launch for each wave.
+template <bool Firsts>
+VELOCPY_DEVICE void raise_waves(const Labels& p) {
+  VELOCPY_SHARED PartRoom<kThreads> room;
+  Wave wave = {p.level, p.from, p.to, nodes_of<Firsts>(p, p.level)};
+#pragma unroll 1
+  while (wave.count > 0) {
+    uint64_t next = 0, to[kOwnElements];
+#pragma unroll 1
+    for (uint64_t part = 0; part * kPartChunks < wave.count; part++) {
+      uint32_t goes[kOwnElements];
+      raise_part<Firsts>(p, wave, part, goes);
+      uint32_t all = sum_in_part(goes, to, room);
+      pass_on(wave, part, goes, to, next);
+      next += all;
+    }
+    if (thread_index() == 0) nodes_of<Firsts>(p, wave.level + 1) = next;
+    wave = Wave{wave.level + 1, wave.to, wave.level == p.level ? p.spare : wave.from, next};
+    sync_block();  // the next wave reads what other threads of the block have written
+  }
 }
 
 // Numbers the chunks with which an entry begins, of first occurrences or of the others. Returns the number of all up to the part's end.
@@ -145,7 +188,7 @@ VELOCPY_DEVICE uint64_t number_entries(const Labels& p, uint8_t flag, uint32_t (
                                        PartRoom<kThreads>& room) {
 #pragma unroll
   for (uint32_t i = 0; i < kOwnElements; i++) {
-    uint64_t chunk = element_of(kThreads, i);
+    uint64_t chunk = own_element(i);
     begins[i] = chunk < counts(p).changed && byte_at(p.extent, chunk) != 0 && (byte_at(p.flags, chunk) & kFirst) == flag;
   }
   return sum_before<kThreads>(begins, number, reinterpret_cast<uint64_t*>(p.state), room);
@@ -166,7 +209,7 @@ VELOCPY_DEVICE void list_firsts(const Labels& p) {
   uint64_t number[kOwnElements], end = number_entries(p, kFirst, begins, number, room);
 #pragma unroll
   for (uint32_t i = 0; i < kOwnElements; i++)
-    if (begins[i]) reinterpret_cast<uint64_t*>(p.first_entries)[number[i]] = entry_of(p, element_of(kThreads, i));
+    if (begins[i]) reinterpret_cast<uint64_t*>(p.first_entries)[number[i]] = entry_of(p, own_element(i));
   if (thread_index() == 0 && is_last_part(p)) counts(p).first_entries = end;
 }
 
@@ -179,7 +222,7 @@ VELOCPY_DEVICE void list_shifts(const Labels& p) {
 #pragma unroll 1
   for (uint32_t i = 0; i < kOwnElements; i++) {
     if (!begins[i]) continue;
-    uint64_t chunk = element_of(kThreads, i), source = source_of(p, static_cast<uint32_t>(chunk)), at = source & kSourceMask;
+    uint64_t chunk = own_element(i), source = source_of(p, static_cast<uint32_t>(chunk)), at = source & kSourceMask;
     Shift shift = {entry_of(p, chunk), p.checkpoint, 0};
     if ((source & kRecorded) != 0) {
       Vector place = load(slot_at(p.record, at) + 1);

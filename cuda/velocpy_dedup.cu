@@ -25,16 +25,18 @@ VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_scan_blocks_512(VELOCPY_PARAMET
 VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_list(VELOCPY_PARAMETER(dedup::Regions) p) { dedup::list_changed(p); }
 VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_gather(VELOCPY_PARAMETER(dedup::Regions) p) { dedup::gather_changed(p); }
 
-// In this order; the waves once for each level, and those of shifted duplicates behind all those of first occurrences. Those from
-// velocpy_dedup_raise_firsts up to velocpy_dedup_raise_shifts are for trees.
+// In this order. Those from velocpy_dedup_raise_firsts up to velocpy_dedup_raise_few_shifts are for trees: a launch for each level that may
+// have many nodes, and one for all others, of one block of threads.
 VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_positions(VELOCPY_PARAMETER(dedup::Labels) p) { dedup::list_positions(p); }
 VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_find(VELOCPY_PARAMETER(dedup::Labels) p) { dedup::find_chunks(p); }
 VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_label(VELOCPY_PARAMETER(dedup::Labels) p) { dedup::label_chunks(p); }
 VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_place(VELOCPY_PARAMETER(dedup::Labels) p) { dedup::place_chunks(p); }
 VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_gather_firsts(VELOCPY_PARAMETER(dedup::Labels) p) { dedup::gather_firsts(p); }
-VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_raise_firsts(VELOCPY_PARAMETER(dedup::Labels) p) { dedup::raise_firsts(p); }
+VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_raise_firsts(VELOCPY_PARAMETER(dedup::Labels) p) { dedup::raise_wave<true>(p); }
+VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_raise_few_firsts(VELOCPY_PARAMETER(dedup::Labels) p) { dedup::raise_waves<true>(p); }
 VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_put_nodes(VELOCPY_PARAMETER(dedup::Labels) p) { dedup::put_nodes(p); }
-VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_raise_shifts(VELOCPY_PARAMETER(dedup::Labels) p) { dedup::raise_shifts(p); }
+VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_raise_shifts(VELOCPY_PARAMETER(dedup::Labels) p) { dedup::raise_wave<false>(p); }
+VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_raise_few_shifts(VELOCPY_PARAMETER(dedup::Labels) p) { dedup::raise_waves<false>(p); }
 VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_list_firsts(VELOCPY_PARAMETER(dedup::Labels) p) { dedup::list_firsts(p); }
 VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_list_shifts(VELOCPY_PARAMETER(dedup::Labels) p) { dedup::list_shifts(p); }
 VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_find_new_chunks(VELOCPY_PARAMETER(dedup::Labels) p) { dedup::find_new_chunks(p); }

@@ -75,6 +75,8 @@ std::map<std::string, Kernel> kernels = {
     {"velocpy_dedup_place", kernel(velocpy_dedup_place)},
     {"velocpy_dedup_gather_firsts", kernel(velocpy_dedup_gather_firsts)},
     {"velocpy_dedup_raise_firsts", kernel(velocpy_dedup_raise_firsts)},
+    {"velocpy_dedup_raise_few_firsts", kernel(velocpy_dedup_raise_few_firsts)},
+    {"velocpy_dedup_raise_few_shifts", kernel(velocpy_dedup_raise_few_shifts)},
     {"velocpy_dedup_put_nodes", kernel(velocpy_dedup_put_nodes)},
     {"velocpy_dedup_raise_shifts", kernel(velocpy_dedup_raise_shifts)},
     {"velocpy_dedup_list_firsts", kernel(velocpy_dedup_list_firsts)},

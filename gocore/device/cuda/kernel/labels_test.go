@@ -29,14 +29,14 @@ const (
 
 // labelParameter is the struct Labels of cuda/dedup_label_parameters.h.
 type labelParameter struct {
-	Regions, Shift, Checkpoint, Oldest, Level, Tree, Mask, Blocks  uint32
-	Words, NodeSeed                                                uint64
-	Key                                                            [4]uint64
-	Slots, Capacity                                                uint64
-	Table, Changed, Counts, Before, State                          uint64
-	List, Firsts, Shifts, From, To, Sources, Flags, Extent, Joined uint64
-	Nodes, ChunkTable, NodeTable, Record                           uint64
-	Data, FirstEntries, ShiftEntries                               uint64
+	Regions, Shift, Checkpoint, Oldest, Level, Tree, Mask, Blocks         uint32
+	Words, NodeSeed                                                       uint64
+	Key                                                                   [4]uint64
+	Slots, Capacity                                                       uint64
+	Table, Changed, Counts, Before, State                                 uint64
+	List, Firsts, Shifts, From, To, Spare, Sources, Flags, Extent, Joined uint64
+	Nodes, ChunkTable, NodeTable, Record                                  uint64
+	Data, FirstEntries, ShiftEntries                                      uint64
 }
 
 // sweepParameter is the struct Sweep.
@@ -55,7 +55,8 @@ type labelCounts struct {
 func labelKernels() []string {
 	var all []string
 	for _, name := range []string{
-		"positions", "find", "label", "place", "gather_firsts", "raise_firsts", "put_nodes", "raise_shifts", "list_firsts", "list_shifts", "find_new_chunks",
+		"positions", "find", "label", "place", "gather_firsts", "raise_firsts", "raise_few_firsts", "put_nodes", "raise_shifts", "raise_few_shifts",
+		"list_firsts", "list_shifts", "find_new_chunks",
 		"find_new_nodes", "add_new", "sweep",
 	} {
 		all = append(all, "velocpy_dedup_"+name)
@@ -69,6 +70,7 @@ type labelCase struct {
 	method   form.Method
 	capacity int
 	maxAge   uint32
+	alone    int    // the level from which on one block makes all waves
 	record   []byte // of the device
 	recorded uint64
 	gone     []uint32 // checkpoints that were forgotten since the last checkpoint
@@ -171,9 +173,9 @@ func (w *labelWork) queue() {
 	w.grid("gather_firsts")
 	if p.Tree != 0 {
 		waves := [2]uint64{w.place(4, 4), w.place(4, 4)}
-		w.waves("raise_firsts", p.Firsts, waves)
+		w.waves("firsts", p.Firsts, waves)
 		w.grid("put_nodes")
-		w.waves("raise_shifts", p.Shifts, waves)
+		w.waves("shifts", p.Shifts, waves)
 	}
 	w.parts("list_firsts", w.chunks)
 	w.parts("list_shifts", w.chunks)
@@ -189,11 +191,16 @@ func (w *labelWork) queue() {
 	}
 }
 
-func (w *labelWork) waves(name string, first uint64, waves [2]uint64) {
+// waves adds a launch for each level below one, and one launch for all others.
+func (w *labelWork) waves(name string, first uint64, lists [2]uint64) {
 	from := first
 	for level := range tree.Levels(w.chunks) {
-		w.p.Level, w.p.From, w.p.To = uint32(level), from, waves[level%2]
-		w.parts(name, w.chunks>>level+64) // a region may have an only child at any level
+		w.p.Level, w.p.From, w.p.To, w.p.Spare = uint32(level), from, lists[level%2], lists[(level+1)%2]
+		if level == w.c.alone {
+			w.add("raise_few_"+name, 1, w.p)
+			return
+		}
+		w.parts("raise_"+name, w.chunks>>level+int(w.p.Regions)) // each region may have an only child
 		from = w.p.To
 	}
 }
@@ -331,6 +338,7 @@ func testLabelsRandom(t *testing.T, s *source) {
 		c := &labelCase{method: rapid.SampledFrom([]form.Method{form.List, form.Tree}).Draw(t, "method")}
 		c.chunk, c.seed, c.together = 32<<rapid.IntRange(0, 3).Draw(t, "chunk"), rapid.Uint64().Draw(t, "seed"), rapid.IntRange(1, 5).Draw(t, "together")
 		c.capacity = rapid.OneOf(rapid.IntRange(0, 100), rapid.Just(10_000)).Draw(t, "record")
+		c.alone = rapid.IntRange(0, 12).Draw(t, "alone")
 		c.maxAge = uint32(rapid.IntRange(0, 3).Draw(t, "age"))
 		lineage := c.lineage(t)
 		r := rand.New(rand.NewPCG(c.seed, 1))
@@ -362,8 +370,8 @@ func testLabelsRandom(t *testing.T, s *source) {
 // Several parts of each list, and subtrees of many levels: all bytes are new, then they lie elsewhere, then a few have changed.
 func testLabelsLong(t *testing.T, s *source) {
 	r := rand.New(rand.NewPCG(5, 6))
-	for _, method := range []form.Method{form.List, form.Tree} {
-		c := &labelCase{dedupCase: dedupCase{chunk: 32, seed: 7, together: 2}, method: method, capacity: 100_000}
+	for i, method := range []form.Method{form.List, form.Tree, form.Tree, form.Tree} {
+		c := &labelCase{dedupCase: dedupCase{chunk: 32, seed: 7, together: 2}, method: method, capacity: 100_000, alone: []int{0, 0, 2, 100}[i]}
 		lineage := c.lineage(t)
 		a := &dedupRegion{name: "a", data: randomBytes(r, 32*5000+7), size: -1}
 		b := &dedupRegion{name: "b", data: randomBytes(r, 32*2000), size: -1}
@@ -377,5 +385,40 @@ func testLabelsLong(t *testing.T, s *source) {
 		}
 		a.data = append(a.data, a.data...)
 		c.checkpoint(t, s, lineage, 3, []*dedupRegion{a, b})
+	}
+}
+
+// Chunks of other bytes with one digest: the lowest stays in the record, and each of the others is a first occurrence. The digests are given, since none collide by
+// themselves.
+func TestLabelsOfCollidingDigests(t *testing.T) {
+	s := startSource(t)
+	c := &labelCase{dedupCase: dedupCase{chunk: 32, seed: 9}, method: form.List, capacity: 8}
+	c.lineage(t)
+	a, b := bytes.Repeat([]byte{1}, 32), bytes.Repeat([]byte{2}, 32)
+	data := slices.Concat(a, b, a, b, a)
+	r := &room{}
+	l := &dedupLaunch{regions: []*dedupRegion{{data: data}}}
+	l.p.From[0], l.p.Bytes[0] = uint64(there+r.place(data, 0, 16)), uint64(len(data))
+	l.p.Leaves[0] = uint64(there + r.place(bytes.Repeat([]byte{3}, 5*digest.Bytes), 0, 16))
+	changed := r.place([]byte{0x1f, 0, 0, 0}, 0, 4)
+	w := c.layOut(r, []*dedupLaunch{l}, 5, len(data), changed, 4)
+	w.queue()
+	before := bytes.Clone(r.memory)
+	after := s.run(r.memory, w.launches)
+	r.checkGaps(t, before, after)
+	var got labelCounts
+	_, _ = binary.Decode(after[w.p.Counts-there:], binary.LittleEndian, &got)
+	if got.Firsts != 3 || got.FirstEntries != 3 || got.ShiftEntries != 2 || got.Recorded != 1 {
+		t.Errorf("%d first occurrences, %d and %d entries, %d recorded", got.Firsts, got.FirstEntries, got.ShiftEntries, got.Recorded)
+	}
+	if data := after[w.p.Data-there:][:got.Bytes]; !bytes.Equal(data, slices.Concat(a, b, b)) {
+		t.Errorf("other first occurrences: %d", data)
+	}
+	for i, want := range [][3]uint64{{2 << 24, 4, 0}, {4 << 24, 4, 0}} {
+		var shift [3]uint64
+		_, _ = binary.Decode(after[w.p.ShiftEntries-there+uint64(24*i):], binary.LittleEndian, &shift)
+		if shift != want {
+			t.Errorf("shifted duplicate %d: %d, want %d", i, shift, want)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package kernel
 import (
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -129,7 +130,7 @@ func TestEveryKernelIsThereAndHasATwin(t *testing.T) {
 		}
 		delete(entries, name)
 	}
-	for _, name := range append(codecKernels(), dedupKernels()...) {
+	for _, name := range slices.Concat(codecKernels(), dedupKernels(), labelKernels()) {
 		if !entries[name] {
 			t.Errorf("%s is not in the source", name)
 		}
