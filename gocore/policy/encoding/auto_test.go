@@ -301,6 +301,39 @@ func TestADifferenceInVain(t *testing.T) {
 	}
 }
 
+// A device keeps no checkpoint for later ones while they have nothing in common with it, but it tries again from time to time: they may come to have more.
+func TestADeviceTriesDifferencesAgain(t *testing.T) {
+	const plain, layout = 1 << 20, 1
+	p := New(Auto, codec.NoCompression)
+	play := func(count int, part float64) (went [ways]int) {
+		anchor := false
+		for range count {
+			x := p.Next(Checkpoint{Layout: layout, Removable: anchor, Queued: true})
+			if x.Sample {
+				p.Sampled(layout, nil, plain, plain/2)
+			}
+			switch went[x.Way]++; x.Way {
+			case Difference:
+				p.Related(layout, plain, int64(part*plain), int64((0.2+part)*plain))
+			case Encoded:
+				p.Flushed(x.Way, plain, plain/2)
+				p.Became(layout, plain, plain/2)
+			default:
+				p.Flushed(x.Way, plain, plain)
+			}
+			anchor = x.Way != Difference && p.Relates(layout) || anchor && x.Way == Difference
+		}
+		return went
+	}
+	if went := play(1000, 0.9); went[Difference] == 0 || went[Difference] > 1000/firstWait {
+		t.Errorf("with nothing in common: %v", went)
+	}
+	play(mostWait, 0.1)
+	if went := play(1000, 0.1); went[Difference] < 950 {
+		t.Errorf("with much in common: %v", went)
+	}
+}
+
 // What the ways have cost counts as if the slower link had been there before: the way with fewer bytes is the best one at once, without another trial.
 func TestASlowerLinkBelow(t *testing.T) {
 	const plain = 1 << 20

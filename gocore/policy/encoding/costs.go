@@ -59,7 +59,7 @@ func (c *costs) next(may can, few, queued bool) Way {
 	}
 	best := c.best(may, few)
 	for w := range ways {
-		if may[w] && w != best {
+		if w != best && (may[w] || w == Difference && queued) { // a device keeps a checkpoint to be encoded with only when differences are to be tried
 			c.since[w]++
 		}
 	}
