@@ -9,15 +9,6 @@ namespace beside {
 
 constexpr uint32_t kThreads = 256, kAtOnce = 8;  // loads in flight
 
-// Adds to a number that other blocks add to.
-VELOCPY_DEVICE void add(uint64_t to, uint64_t value) {
-#ifdef __CUDACC__
-  atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(value));
-#else
-  *reinterpret_cast<uint64_t*>(to) += value;
-#endif
-}
-
 // A range of vectors, whose 32-bit words are added to the number at `sum`.
 struct Reading {
   uint64_t from, vectors, sum;
@@ -44,7 +35,7 @@ VELOCPY_DEVICE void read(const Reading& p) {
   }
 #pragma unroll
   for (uint32_t flip = 1; flip < 32; flip *= 2) sum += from_lane(sum, flip);
-  if (thread_index() % 32 == 0) add(p.sum, sum);
+  if (thread_index() % 32 == 0) add_to(reinterpret_cast<uint64_t*>(p.sum), sum);
 }
 
 // Chunks of a region, ascending, and bytes that are to be those of these chunks without gaps. The number at `wrong` counts vectors that
@@ -86,7 +77,7 @@ VELOCPY_DEVICE void compare(const Chosen& p) {
     for (uint32_t w = 0; w < 4; w++) differs |= want.word[w] != got.word[w];
     wrong += differs;
   });
-  if (wrong != 0) add(p.wrong, wrong);
+  if (wrong != 0) add_to(reinterpret_cast<uint64_t*>(p.wrong), wrong);
 }
 
 // Numbers of the device for the host, which waits for an event behind the kernel.

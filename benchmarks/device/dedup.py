@@ -30,7 +30,7 @@ import numpy as np
 if not __package__:  # run as a file
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.device import alone, lineages
+from benchmarks.device import alone, labelled, labelling, lineages
 from benchmarks.device.beside import RESIDENT, TILE, Subject, comparison_works
 from benchmarks.device.contest import Contest, Times
 from benchmarks.device.differences import FORMS, Form
@@ -52,6 +52,8 @@ NOTES = (
     "serial: copies follow the kernels. overlapped: one part is copied while the next are scanned. direct: "
     "kernels gather into host memory. Full copies the region. 'by Full' is the fastest way's time by Full's.",
     "Changed chunks lie at random, one among as many neighbours as the share asks for. Every word of them changes.",
+    "Rows of a list or a tree label the changed chunks, too: with subtrees, entries and a record in the memory of the "
+    "device, which has the bytes of the checkpoint before. moved: the halves of the region have changed places.",
     "'of reading' is the time of a kernel that only reads the region by that of the kernels on the device. A scan also "
     "reads 16 bytes of an old digest for each chunk, or, with digests of blocks, for each 4 KiB and each chunk in them "
     "that have changed.",
@@ -70,9 +72,12 @@ class Sizes:
     spare: int = 256 << 20
     parts: int = 16
     forms: Sequence[Form] = FORMS
+    #: Of a region none of whose chunks are equal, and the lengths of its chunks.
+    labelled: int = 4 << 30
+    labelled_chunks: Sequence[int] = (128, 512)
 
 
-SIZES, QUICK = Sizes(), Sizes(large=256 << 20)
+SIZES, QUICK = Sizes(), Sizes(large=256 << 20, labelled=256 << 20)
 
 
 def compiled(folder: Path) -> Path:
@@ -220,6 +225,11 @@ def judge(report: Report) -> None:
     for share, bound in BARS.items():
         what = f"{JUDGED_CHUNK} B, {percent(share)} changed, with the copy to the host, GB/s"
         report.bar(what, rates[str(form), percent(share)], bound, at_least=True)
+    for row in report.rows:
+        if row["what"] == f"{JUDGED_CHUNK} B, tree" and row["changed"] in (percent(share) for share in BARS):
+            bound = next(bound for share, bound in BARS.items() if percent(share) == row["changed"])
+            what = f"{JUDGED_CHUNK} B, tree, {row['changed']} changed, with the copy to the host, GB/s"
+            report.bar(what, row["to the host GB/s"], bound, at_least=True)
     slowest = max(row["by Full"] for row in report.rows if "by Full" in row)
     report.bar("all chunk lengths and shares, time by Full's, the most", slowest, SLOWER, at_least=False)
     times = [min(row["launches µs"], row["graph µs"]) for row in report.rows if row["what"] == f"{form}, small"]
@@ -232,15 +242,29 @@ def _wrong(rows: Sequence[dict[str, Any]]) -> int:
     return sum(row.get("wrong", 0) for row in rows)
 
 
-def check(report: Report, driver: Driver, golden: Sequence[lineages.Lineage]) -> None:
+@dataclasses.dataclass(frozen=True)
+class Golden:
+    """What the Go package has made."""
+
+    lineages: Sequence[lineages.Lineage]
+    labelled: Sequence[labelled.Lineage]
+
+    @classmethod
+    def read(cls, folder: Path) -> Golden:
+        """All of a folder."""
+        return cls(lineages.read(folder), labelled.read(folder))
+
+
+def check(report: Report, driver: Driver, golden: Golden) -> None:
     """Compares the kernels with the Go package."""
-    differences = [text for lineage in golden for text in lineages.compare(driver, lineage)]
+    differences = [text for lineage in golden.lineages for text in lineages.compare(driver, lineage)]
+    differences += [text for lineage in golden.labelled for text in labelled.compare(driver, lineage)]
     report.never("parts of results that differ from those of the Go package", len(differences))
-    report.settings |= lineages.counted(golden)
+    report.settings |= lineages.counted(golden.lineages) | labelled.counted(golden.labelled)
     report.remark(*differences[:20])
 
 
-def run(driver: Driver, golden: Sequence[lineages.Lineage], sizes: Sizes, rounds: int) -> Report:
+def run(driver: Driver, golden: Golden, sizes: Sizes, rounds: int) -> Report:
     """The whole benchmark."""
     report = alone.new_report("dedup", {"card": driver.name, "rounds": rounds, "parts": sizes.parts})
     check(report, driver, golden)
@@ -249,6 +273,9 @@ def run(driver: Driver, golden: Sequence[lineages.Lineage], sizes: Sizes, rounds
     large(driver, report, block, sizes.large, sizes.parts, rounds, sizes.forms)
     forms = [form for form in sizes.forms if form.chunk == JUDGED_CHUNK]
     report.rows += small(driver, random.integers(0, 256, sizes.small, np.uint8), forms, sizes.spare, 5 * rounds)
+    block = random.integers(0, 1 << 64, sizes.labelled // 8, np.uint64).view(np.uint8)
+    chunks = [Form(chunk, False) for chunk in sizes.labelled_chunks]
+    report.rows += labelling.rows(driver, chunks, block, (0.0, 0.01, 1.0), rounds)
     report.notes += NOTES
     judge(report)
     return report
@@ -268,8 +295,8 @@ def run(driver: Driver, golden: Sequence[lineages.Lineage], sizes: Sizes, rounds
 @click.option("--commit", default="", help="Commit of the source, where git cannot tell it.")
 def main(fatbin: Path | None, golden: Path, out: Path | None, quick: bool, rounds: int, commit: str) -> None:
     """Compare the kernels of de-duplication with the Go package on this machine's first GPU, and time them."""
-    known = lineages.read(golden)
-    if not known:
+    known = Golden.read(golden)
+    if not known.lineages or not known.labelled:
         raise click.UsageError(f"{golden} has no lineages: go test writes them, as the head of this file says")
     facts = alone.machine(" ".join(["python -m benchmarks.device.dedup", *sys.argv[1:]]), commit)
     with tempfile.TemporaryDirectory() as folder:

@@ -54,7 +54,7 @@ class Lineage:
     def of(cls, name: str, file: bytes) -> Lineage:
         """Reads a file of TestWriteLineages in gocore/reduction/dedup, which defines the form."""
         chunk, blocks, checkpoints, regions, seed = FACTS.unpack_from(file)
-        parts = _sequences(name, file)
+        parts = sequences(name, file, FACTS.size)
         found = tuple(
             Checkpoint(tuple(Written(*itertools.islice(parts, 4)) for _ in range(regions)), next(parts), next(parts))
             for _ in range(checkpoints)
@@ -64,8 +64,8 @@ class Lineage:
         return cls(Form(chunk, bool(blocks)), seed, found)
 
 
-def _sequences(name: str, file: bytes) -> Iterator[Bytes]:
-    at = FACTS.size
+def sequences(name: str, file: bytes, at: int) -> Iterator[Bytes]:
+    """The sequences of bytes of a file, from an offset on."""
     while at < len(file):
         size = struct.unpack_from("<Q", file, at)[0]
         if at + 8 + size > len(file):
@@ -106,8 +106,12 @@ class Room:
 
     def hold(self, at: int, content: Bytes) -> None:
         """What the part holds before."""
-        self.before[at - self.base :][: content.size] = content
+        self.give(at, content)
         self.want(at, content)
+
+    def give(self, at: int, content: Bytes) -> None:
+        """What a part holds before that is not compared."""
+        self.before[at - self.base :][: content.size] = content
 
     def want(self, at: int, content: npt.NDArray[np.generic], name: str = "") -> None:
         """What the part, which may get a name now, has to hold afterwards; it is compared."""
@@ -147,8 +151,8 @@ def compare(driver: Driver, lineage: Lineage) -> list[str]:
 def _compared(driver: Driver, lineage: Lineage, before: Checkpoint | None, now: Checkpoint) -> list[str]:
     room = Room(driver)
     olds = before.regions if before else (None,) * len(now.regions)
-    places = [_place(room, lineage.form, i, *pair) for i, pair in enumerate(zip(olds, now.regions, strict=True))]
-    regions = [place for place in places if place.size > 0]
+    regions = [place(room, lineage.form, i, *pair) for i, pair in enumerate(zip(olds, now.regions, strict=True))]
+    regions = [region for region in regions if region.size > 0]
     launches = [regions[i : i + TOGETHER] for i in range(0, len(regions), TOGETHER)]
     data = room.place("data", sum(r.size for r in regions), 48)
     room.want(data, now.data)
@@ -166,7 +170,7 @@ def _compared(driver: Driver, lineage: Lineage, before: Checkpoint | None, now: 
     return list(room.wrong(driver.download(room.base, ROOM)))
 
 
-def _place(room: Room, form: Form, number: int, old: Written | None, new: Written) -> Region:
+def place(room: Room, form: Form, number: int, old: Written | None, new: Written) -> Region:
     """Lays a region out, with what is kept of the checkpoint before, and with what the kernels have to make of it."""
     name, n = f"region {number} of {new.plain.size} B", new.plain.size
     region = Region(room.place(name, n, number % 4 * 16), n, 0, 0, 0)

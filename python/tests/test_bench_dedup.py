@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 from emulated import EmulatedDriver, Fault, compiled
 
-from benchmarks.device import beside, dedup, lineages
+from benchmarks.device import beside, dedup, labelled, labelling, labels, lineages
 from benchmarks.device.differences import BLOCK_CHUNKS, CHUNKS, FORMS, REGIONS, SECRET, Form, role
 from benchmarks.device.ways import wrong_bitmap, wrong_list
 from benchmarks.report import claims, page
@@ -22,7 +22,14 @@ from velocpy.bench.report import Report
 
 KERNELS = {"read": "Reading", "change": "Chosen", "compare": "Chosen", "tell": "Telling"}
 TINY = dedup.Sizes(
-    large=64 << 10, repeated=32 << 10, small=16 << 10, spare=512, parts=2, forms=(Form(128, False), Form(128, True))
+    large=64 << 10,
+    repeated=32 << 10,
+    small=16 << 10,
+    spare=512,
+    parts=2,
+    forms=(Form(128, False), Form(128, True)),
+    labelled=64 << 10,
+    labelled_chunks=(128,),
 )
 
 
@@ -34,6 +41,17 @@ def test_parameters_have_the_layout_of_the_kernels_structs(root: Path) -> None:
     members = re.findall(r"^  uint(?:32|64)_t ([^;]*);", struct_text, re.M)
     names = [re.sub(r"\[\w+\]", "", name).strip() for member in members for name in member.split(",")]
     assert names == list(REGIONS.names)
+
+
+def test_parameters_of_labels_have_the_layout_of_the_kernels_structs(root: Path) -> None:
+    text = (root / "cuda" / "dedup_label_parameters.h").read_text()
+    assert "sizeof(Labels) == 8 * 4 + 8 * 8 + 22 * 8" in text
+    assert labels.LABELS.itemsize == 8 * 4 + 8 * 8 + 22 * 8
+    for name, dtype in (("Labels", labels.LABELS), ("Counts", labels.COUNTS)):
+        members = re.findall(
+            r"^  uint(?:32|64)_t ([^;]*);", text.partition(f"struct {name} {{")[2].partition("};")[0], re.M
+        )
+        assert [re.sub(r"\[\w+\]", "", n).strip() for member in members for n in member.split(",")] == list(dtype.names)
 
 
 def test_secret_and_roles_are_those_of_the_go_test(root: Path) -> None:
@@ -145,14 +163,14 @@ def test_kernels_beside_are_in_the_source(root: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def golden(root: Path, tmp_path_factory: pytest.TempPathFactory) -> list[lineages.Lineage]:
+def golden(root: Path, tmp_path_factory: pytest.TempPathFactory) -> dedup.Golden:
     """Lineages of the Go package."""
     if shutil.which("go") is None:
         pytest.skip("no Go")
     folder = tmp_path_factory.mktemp("lineages")
     command = ["go", "test", "./gocore/reduction/dedup", "-count=1", "-run", "TestWriteLineages"]
     subprocess.run([*command, "-args", "-lineages", str(folder)], check=True, cwd=root)
-    return lineages.read(folder)
+    return dedup.Golden.read(folder)
 
 
 def flip(member: str, offset: int = 0, kernel: str = "gather", bits: int = 1) -> Fault:
@@ -178,9 +196,7 @@ def find_nothing(driver: EmulatedDriver, name: str, parameter: np.ndarray) -> No
         driver.part(int(parameter["wrong"][0]), 8)[:] = 0
 
 
-def tried(
-    program: Path, golden: list[lineages.Lineage], fault: Fault | None = None, sizes: dedup.Sizes = TINY
-) -> Report:
+def tried(program: Path, golden: dedup.Golden, fault: Fault | None = None, sizes: dedup.Sizes = TINY) -> Report:
     driver = EmulatedDriver(program, fault)
     report = dedup.run(driver, golden, sizes, rounds=1)
     driver.close()
@@ -188,16 +204,19 @@ def tried(
 
 
 @pytest.mark.slow
-def test_emulated_kernels_make_the_differences_of_go(emulated: Path, golden: list[lineages.Lineage]) -> None:
+def test_emulated_kernels_make_the_differences_of_go(emulated: Path, golden: dedup.Golden) -> None:
     report = tried(emulated, golden)
     assert report.notes[: len(dedup.NOTES)] == [*dedup.NOTES]
     assert [bar.value for bar in report.bars if not bar.measured] == [0, 0, 0]
-    assert report.settings["lineages"] == len(golden) == len(FORMS)
+    assert report.settings["lineages"] == len(golden.lineages) == len(FORMS)
+    assert report.settings["labelled lineages"] == len(golden.labelled) == 2 * len(CHUNKS)
+    assert report.settings["shifted duplicates"] > 1000
     large = [row for row in report.rows if "by Full" in row]
     assert [row["changed"] for row in large] == [p for p in ("0 %", "0.1 %", "1 %", "10 %", "100 %") for _ in range(2)]
     assert {"serial ms", "overlapped ms", "direct ms", "on device ms"} <= set(large[-1])
-    assert len(report.rows) == 4 + 1 + 10 + 6
-    assert len(report.bars) == 3 + 3 + 1 + 1
+    assert len(report.rows) == 4 + 1 + 10 + 6 + 8
+    assert len(report.bars) == 3 + 3 + 3 + 1 + 1
+    assert {f"{stage} ms" for stage in ("hash", *labels.STAGES)} <= set(report.rows[-2])
 
 
 @pytest.mark.slow
@@ -232,12 +251,74 @@ def test_emulated_kernels_of_all_chunk_lengths(emulated: Path) -> None:
         (count_one_more, "totals: "),
     ],
 )
-def test_wrong_kernels_are_found(emulated: Path, golden: list[lineages.Lineage], fault: Fault, found: str) -> None:
+def test_wrong_kernels_are_found(emulated: Path, golden: dedup.Golden, fault: Fault, found: str) -> None:
     driver = EmulatedDriver(emulated, fault)
-    blocks = next(lineage for lineage in golden if lineage.form == Form(128, True))
+    blocks = next(lineage for lineage in golden.lineages if lineage.form == Form(128, True))
     differences = lineages.compare(driver, blocks)
     driver.close()
     assert any(found in text for text in differences)
+
+
+def count_one_more_label(driver: EmulatedDriver, name: str, parameter: np.ndarray) -> None:
+    """The record counts one entry too many."""
+    if name == "velocpy_dedup_add_new":
+        driver.part(int(parameter["counts"][0]) + 8 * labels.COUNTED.index("recorded"), 1)[:] += 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("fault", "found"),
+    [
+        (flip("data", 3, kernel="gather_firsts"), "data: 1 of"),
+        (flip("data", -1, kernel="gather_firsts"), "bytes differ"),
+        (flip("first_entries", 1, kernel="list_firsts"), "entries of first occurrences: 1 of"),
+        (flip("shift_entries", 17, kernel="list_shifts"), "entries of shifted duplicates: 1 of"),
+        (flip("changed", kernel="list"), "changed: "),
+        (count_one_more_label, "recorded: "),
+    ],
+)
+def test_wrong_labels_are_found(emulated: Path, golden: dedup.Golden, fault: Fault, found: str) -> None:
+    driver = EmulatedDriver(emulated, fault)
+    tree = next(lineage for lineage in golden.labelled if str(lineage) == "128 B, tree")
+    differences = labelled.compare(driver, tree)
+    driver.close()
+    assert any(found in text for text in differences), differences
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "fault",
+    [
+        flip("data", 3, kernel="gather_firsts"),
+        flip("first_entries", kernel="list_firsts"),
+        flip("counts", kernel="add_new"),
+        flip("from", 1, kernel="scan"),
+    ],
+    ids=["data", "entries", "counts", "region"],
+)
+def test_wrong_labels_of_large_regions_are_found(emulated: Path, fault: Fault) -> None:
+    driver = EmulatedDriver(emulated, fault)
+    block = np.random.default_rng(1).integers(0, 256, TINY.labelled, np.uint8)
+    found = list(labelling.rows(driver, [Form(128, False)], block, (0.1,), 1))
+    driver.close()
+    assert all(row["wrong"] for row in found[::2])  # list and tree; what has moved follows each
+
+
+def test_wrong_entries_are_counted() -> None:
+    def entries(*nodes: tuple[int, int]) -> np.ndarray:
+        return np.array([position << 24 | level for position, level in nodes], np.uint64)
+
+    chosen = np.array([0, 1, 2, 3, 5, 6, 7], np.uint32)
+    right = entries((0, 2), (5, 0), (6, 1))
+    assert labelling.wrong_entries(right, chosen, tree=True) == 0
+    assert labelling.wrong_entries(right, chosen[1:], tree=True) == 7
+    assert labelling.wrong_entries(entries((0, 1), (2, 1), (5, 0), (6, 1)), chosen, tree=True) == 1  # not joined
+    assert labelling.wrong_entries(entries((0, 2), (5, 1), (7, 0)), chosen, tree=True) == 1  # no subtree
+    assert labelling.wrong_entries(entries((0, 2), (4, 0), (6, 1)), chosen, tree=True) == 1
+    assert labelling.wrong_entries(entries(), chosen, tree=True) == 7
+    leaves = entries(*((int(c), 0) for c in chosen))
+    assert labelling.wrong_entries(leaves, chosen, tree=False) == 0
+    assert labelling.wrong_entries(leaves ^ np.uint64(1), chosen, tree=False) == 7
 
 
 @pytest.mark.slow
@@ -267,7 +348,7 @@ def test_wrong_results_of_large_regions_are_found(emulated: Path, fault: Fault) 
 @pytest.mark.parametrize("fault", [None, flip("data", 3)], ids=["right", "wrong"])
 def test_command_writes_a_result_and_tells_wrong_bytes(
     emulated: Path,
-    golden: list[lineages.Lineage],
+    golden: dedup.Golden,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     fault: Fault | None,
@@ -275,7 +356,8 @@ def test_command_writes_a_result_and_tells_wrong_bytes(
     made: list[EmulatedDriver] = []
     monkeypatch.setattr(dedup, "SIZES", TINY)
     monkeypatch.setattr(dedup, "Driver", lambda _: made.append(EmulatedDriver(emulated, fault)) or made[0])
-    monkeypatch.setattr(lineages, "read", lambda _: golden[:1])
+    monkeypatch.setattr(lineages, "read", lambda _: golden.lineages[:1])
+    monkeypatch.setattr(labelled, "read", lambda _: golden.labelled[:1])
     out = tmp_path / "dedup.json"
     command = ["--fatbin", __file__, "--golden", str(tmp_path), "--rounds", "1", "--commit", "abc", "--out", str(out)]
     result = CliRunner().invoke(dedup.main, command)

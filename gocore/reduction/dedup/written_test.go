@@ -33,10 +33,17 @@ func TestWriteLineages(t *testing.T) {
 				continue
 			}
 			name := fmt.Sprintf("%04d-%v.bin", chunk, blocks)
-			if err := os.WriteFile(filepath.Join(*lineages, name), lineageFile(t, chunk, blocks), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			writeLineage(t, name, lineageFile(t, chunk, blocks))
 		}
+		for _, method := range []difference.Method{difference.List, difference.Tree} {
+			writeLineage(t, fmt.Sprintf("%04d-%v.labels", chunk, method), labelsFile(t, chunk, method))
+		}
+	}
+}
+
+func writeLineage(t *testing.T, name string, file []byte) {
+	if err := os.WriteFile(filepath.Join(*lineages, name), file, 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -48,26 +55,14 @@ func lineageFile(t *testing.T, chunk int, blocks bool) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	random := func(n int) []byte {
-		p := make([]byte, n)
-		for i := range p {
-			p[i] = byte(r.Uint32())
-		}
-		return p
-	}
-	regions := make([][]byte, 0, 8)
-	for _, n := range []int{0, 1, chunk, 5*chunk - 1, writtenBlock + 300, digest.SumBytes, digest.SumBytes + 5*chunk + 3, 3*digest.SumBytes + 777} {
-		regions = append(regions, random(n))
-	}
+	random := source(r)
+	regions := firstRegions(chunk, random)
 	const checkpoints = 4
 	file := numbers(uint32(chunk), map[bool]uint32{true: 1}[blocks], checkpoints, uint32(len(regions)))
 	file = binary.LittleEndian.AppendUint64(file, seed)
 	f := digest.New(digest.XXH3, seed)
 	for number := range uint32(checkpoints) {
-		var input []Region
-		for i, p := range regions {
-			input = append(input, Region{Name: fmt.Sprint(i), Bytes: p})
-		}
+		input := named(regions)
 		d, _, err := lineage.Dedup(number, input)
 		if err != nil {
 			t.Fatal(err)
@@ -81,6 +76,93 @@ func lineageFile(t *testing.T, chunk int, blocks bool) []byte {
 		}
 	}
 	return file
+}
+
+// source returns what gives random bytes.
+func source(r *rand.Rand) func(n int) []byte {
+	return func(n int) []byte {
+		p := make([]byte, n)
+		for i := range p {
+			p[i] = byte(r.Uint32())
+		}
+		return p
+	}
+}
+
+// firstRegions are those of a lineage's first checkpoint.
+func firstRegions(chunk int, random func(n int) []byte) (regions [][]byte) {
+	for _, n := range []int{0, 1, chunk, 5*chunk - 1, writtenBlock + 300, digest.SumBytes, digest.SumBytes + 5*chunk + 3, 3*digest.SumBytes + 777} {
+		regions = append(regions, random(n))
+	}
+	return regions
+}
+
+func named(regions [][]byte) (all []Region) {
+	for i, p := range regions {
+		all = append(all, Region{Name: fmt.Sprint(i), Bytes: p})
+	}
+	return all
+}
+
+// labelsFile makes a lineage of the method List or Tree, in which bytes also move: the last region begins with those of the one before. Some of the checkpoints find the
+// record full. Its file is that of lineageFile with 1 for Tree in the place of blocks, and behind the seed the capacity of the record, a u64. Behind the data of each
+// checkpoint are its entries of first occurrences (position << 24 | level, u64), those of shifted duplicates (the same, checkpoint, offset), and how many
+// entries the record has then, a u64.
+func labelsFile(t *testing.T, chunk int, method difference.Method) []byte {
+	r := rand.New(rand.NewPCG(uint64(chunk), 2))
+	seed := r.Uint64()
+	basic, err := New(Options{Method: difference.Basic, Chunk: chunk, Seed: seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lineage, err := New(Options{Method: method, Chunk: chunk, Seed: seed, Record: 1 << 18})
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := source(r)
+	regions := firstRegions(chunk, random)
+	const checkpoints = 5
+	file := numbers(uint32(chunk), uint32(method-difference.List), checkpoints, uint32(len(regions)))
+	_, capacity := lineage.Recorded()
+	file = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(file, seed), uint64(capacity))
+	f := digest.New(digest.XXH3, seed)
+	for number := range uint32(checkpoints) {
+		last := len(regions) - 1
+		copy(regions[last], regions[last-1])
+		input := named(regions)
+		bitmap, _, err := basic.Dedup(number, input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, _, err := lineage.Dedup(number, input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range input {
+			file = appendRegion(file, f, g, lineage, false)
+		}
+		file = sequence(sequence(file, bitmap.Changed), d.Data)
+		file = appendEntries(file, d)
+		recorded, _ := lineage.Recorded()
+		file = sequence(file, binary.LittleEndian.AppendUint64(nil, uint64(recorded)))
+		for i, p := range regions {
+			regions[i] = changed(p, (i+int(number))%6, r, random)
+		}
+	}
+	return file
+}
+
+func appendEntries(file []byte, d *difference.Difference) []byte {
+	var firsts, shifts []byte
+	for _, e := range d.First {
+		firsts = binary.LittleEndian.AppendUint64(firsts, e.Position<<24|uint64(e.Extent))
+	}
+	for _, e := range d.Shifted {
+		shifts = binary.LittleEndian.AppendUint64(shifts, e.Position<<24|uint64(e.Extent))
+		shifts = binary.LittleEndian.AppendUint64(shifts, uint64(e.Checkpoint))
+		shifts = binary.LittleEndian.AppendUint64(shifts, e.Offset)
+	}
+	return sequence(sequence(file, firsts), shifts)
 }
 
 // changed returns the next version of a region.
