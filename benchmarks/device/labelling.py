@@ -19,7 +19,7 @@ from .contest import GATHERERS, SEED, Times
 from .differences import DIGEST, TILE, Difference, Form, Numbers, Region
 from .encoded import fill
 from .kernels import Bytes, Driver, Work
-from .labels import COUNTS, SHIFT, STAGES, Labels, Record
+from .labels import COUNTED, COUNTS, SHIFT, STAGES, Labels, Record
 from .ways import Host
 
 METHODS = ("list", "tree")
@@ -34,25 +34,38 @@ class Entries:
         self.counts = driver.pinned(COUNTS.itemsize)
         self.firsts, self.shifts = driver.pinned(8 * chunks), driver.pinned(SHIFT * chunks)
 
+    def found(self) -> dict[str, int]:
+        """The counts."""
+        return {name: int(number) for name, number in zip(COUNTED, self.counts.view("<u8"), strict=False)}
 
-class Labelling:
-    """The memory of a method on a region."""
 
-    def __init__(self, form: Form, method: str, subject: Subject, gathered: int) -> None:
-        driver = self.driver = subject.driver
-        self.form, self.method, self.subject, self.gathered = form, method, subject, gathered
-        chunks, tiles = subject.size // form.chunk, subject.size // TILE
-        leaves, self._sums = driver.allocate(chunks * DIGEST), driver.allocate(8 * tiles)
-        region = Region(subject.at, subject.size, leaves, 0, self._sums, chunks)
-        blocks = GATHERERS * subject.processors
+class Deduplication:
+    """A region that is de-duplicated again and again: its lineage on the device, and the results of a checkpoint."""
+
+    def __init__(
+        self, driver: Driver, form: Form, method: str, at: int, size: int, gathered: int, blocks: int, capacity: int
+    ) -> None:
+        self.driver, self.form, self.method, self.gathered, self.size = driver, form, method, gathered, size
+        chunks, tiles = -(-size // form.chunk), -(-size // TILE)
+        self._leaves, self._leaves_bytes = driver.allocate(chunks * DIGEST), chunks * DIGEST
+        self.sums, self.sums_bytes = driver.allocate(8 * tiles), 8 * tiles
+        region = Region(at, size, self._leaves, 0, self.sums, chunks)
         self._made = Difference(driver, form, SEED, [[region]], gathered, blocks)
-        # All chunks of two checkpoints, and the nodes above them.
-        self._record = Record.of(driver, 4 * chunks, driver.allocate)
+        self._record = Record.of(driver, capacity, driver.allocate)
         tree = method == "tree"
         self.labels = Labels(self._made, self._record, seed=SEED, tree=tree, data=gathered, blocks=blocks)
 
     def __str__(self) -> str:
         return f"{self.form}, {self.method}"
+
+    def begin(self) -> None:
+        """Queues the begin of a lineage: the record is empty, and to the first checkpoint all chunks have changed."""
+        self._record.clear(self.driver)
+        fill(self.driver, self._leaves, 0, self._leaves_bytes)
+
+    def forget(self) -> None:
+        """Queues the removal of all digests from the record."""
+        self._record.clear(self.driver)
 
     def hash(self) -> None:
         """Queues the scan and the listing of what has changed."""
@@ -66,12 +79,39 @@ class Labelling:
         self.hash()
         self.labels.queue()
 
+    def copy(self, host: Host, entries: Entries) -> int:
+        """Copies first occurrences, entries and checksums' hashes to pinned memory; returns the first two's bytes."""
+        stream = self.driver.stream
+        host.take(entries.counts, 0, self.labels.counts, entries.counts.size, stream)
+        host.take(host.sums, 0, self.sums, self.sums_bytes, stream)
+        self.driver.synchronize()
+        found = entries.found()
+        sizes = found["bytes"], 8 * found["first_entries"], SHIFT * found["shift_entries"]
+        host.take(host.data, 0, self.gathered, sizes[0], stream)
+        host.take(entries.firsts, 0, self.labels.first_entries, sizes[1], stream)
+        host.take(entries.shifts, 0, self.labels.shift_entries, sizes[2], stream)
+        self.driver.synchronize()
+        return sum(sizes)
+
+
+class Labelling:
+    """A method on a region of which chosen chunks change."""
+
+    def __init__(self, form: Form, method: str, subject: Subject, gathered: int) -> None:
+        self.driver, self.subject, self.gathered = subject.driver, subject, gathered
+        blocks = GATHERERS * subject.processors
+        # All chunks of two checkpoints, and the nodes above them.
+        capacity = 4 * (subject.size // form.chunk)
+        size = subject.size
+        self.work = Deduplication(subject.driver, form, method, subject.at, size, gathered, blocks, capacity)
+        self.labels = self.work.labels
+
     def ahead(self) -> None:
         """Queues a checkpoint whose digests an empty record gets, and then the change of the next one."""
-        self._record.clear(self.driver)
+        self.work.forget()
         self.subject.change()
         self.labels.begin(BEFORE)
-        self.queue()
+        self.work.queue()
         self.subject.change()
         self.labels.begin(AFTER)
 
@@ -81,7 +121,7 @@ class Labelling:
 
         def begin() -> None:
             self.labels.clear()
-            self.hash()
+            self.work.hash()
 
         works: list[Work] = [begin, *(functools.partial(self.labels.queue, {stage}) for stage in STAGES)]
         names = ("hash", *STAGES)
@@ -107,22 +147,11 @@ class Labelling:
             self.ahead()
             self.driver.synchronize()
             began = time.perf_counter()
-            self.queue()
-            self._copy(host, entries)
+            self.work.queue()
+            self.work.copy(host, entries)
             if number >= 0:
                 took.append((time.perf_counter() - began) * 1e3)
         return took
-
-    def _copy(self, host: Host, entries: Entries) -> None:
-        stream = self.driver.stream
-        host.take(entries.counts, 0, self.labels.counts, entries.counts.size, stream)
-        host.take(host.sums, 0, self._sums, 8 * (self.subject.size // TILE), stream)
-        self.driver.synchronize()
-        found = entries.counts.view(COUNTS)[0]
-        host.take(host.data, 0, self.gathered, int(found["bytes"]), stream)
-        host.take(entries.firsts, 0, self.labels.first_entries, 8 * int(found["first_entries"]), stream)
-        host.take(entries.shifts, 0, self.labels.shift_entries, SHIFT * int(found["shift_entries"]), stream)
-        self.driver.synchronize()
 
     def wrong(self) -> int:
         """How much is wrong of a checkpoint whose chosen chunks have bytes that nothing else has."""
@@ -130,13 +159,13 @@ class Labelling:
         want = {
             "changed": chosen.size,
             "firsts": chosen.size,
-            "bytes": chosen.size * self.form.chunk,
+            "bytes": chosen.size * self.work.form.chunk,
             "shift_entries": 0,
         }
         if any(counts[name] != number for name, number in want.items()):
             return 1
         entries = self.driver.download(self.labels.first_entries, 8 * counts["first_entries"]).view("<u8")
-        return wrong_entries(entries, chosen, tree=self.method == "tree") + self.subject.differing(self.gathered)
+        return wrong_entries(entries, chosen, tree=self.work.method == "tree") + self.subject.differing(self.gathered)
 
     def move(self) -> tuple[float, int]:
         """One checkpoint in which the halves of the region have changed places: all chunks are shifted duplicates.
@@ -144,20 +173,18 @@ class Labelling:
         Returns its milliseconds on the device, and how much was wrong. Its chunks must all be different.
         """
         driver = self.driver
-        leaves = self._made.parts[0].regions[0].leaves
-        fill(driver, leaves, 0, self.labels.chunks * DIGEST)  # to the first checkpoint all chunks have changed
-        self._record.clear(driver)
+        self.work.begin()
         self.labels.begin(BEFORE)
-        self.queue()
+        self.work.queue()
         self._swap()
         self.labels.begin(AFTER)
         began, ended = driver.event(), driver.event()
         driver.call("cuEventRecord", began, driver.stream)
-        self.queue()
+        self.work.queue()
         driver.call("cuEventRecord", ended, driver.stream)
         driver.synchronize()
         counts = self.labels.counted()
-        entries = 2 if self.method == "tree" else self.labels.chunks
+        entries = 2 if self.work.method == "tree" else self.labels.chunks
         wrong = counts["firsts"] + abs(counts["shift_entries"] - entries)
         self._swap()
         return driver.milliseconds(began, ended), wrong
@@ -215,7 +242,7 @@ def rows(
 
 def _row(work: Labelling, changed: str, took: Times, wrong: int) -> dict[str, Any]:
     size = work.subject.size
-    row: dict[str, Any] = {"what": str(work), "MiB": size >> 20, "changed": changed, "wrong": wrong}
+    row: dict[str, Any] = {"what": str(work.work), "MiB": size >> 20, "changed": changed, "wrong": wrong}
     row |= {f"{n} µs": statistics.median(ms) * 1e3 for n, ms in took.items() if n not in ("on device", "to the host")}
     row |= {f"{n} GB/s": size / statistics.median(took[n]) / 1e6 for n in ("on device", "to the host") if n in took}
     return row | {f"{n} ms": ms for n, ms in took.items()}

@@ -320,13 +320,15 @@ class Bitcomp:
         self._library.call(name, self._plan, ctypes.c_void_p(source), ctypes.c_void_p(to))
 
 
-def _needs(library: Library, driver: Driver, choice: Choice, size: int) -> Needs:
+def needs_of(library: Library, driver: Driver, choice: Choice, size: int) -> Needs:
+    """What a choice needs for so many bytes."""
     if choice.name == "Bitcomp":
         return Bitcomp.needs(library, size)
     return Batched.needs(library, driver, choice, size)
 
 
-def _opened(library: Library, area: Area, choice: Choice) -> Compressor:
+def opened(library: Library, area: Area, choice: Choice) -> Compressor:
+    """A choice, ready to work on an area."""
     return Bitcomp(library, area, choice) if choice.name == "Bitcomp" else Batched(library, area, choice)
 
 
@@ -339,7 +341,7 @@ def measure(library: Library, area: Area, choice: Choice, block: Bytes, host: By
         A call, or the work on a chunk, has failed.
     """
     driver = area.driver
-    compressor = _opened(library, area, choice)
+    compressor = opened(library, area, choice)
     try:
         area.forget_statuses()
         compressor.compress()
@@ -447,7 +449,7 @@ def _of_size(
     needs: dict[Choice, Needs] = {}
     for choice in dict.fromkeys(choice for sample in known for choice in choices(sample.kind.word)):
         try:
-            needed = _needs(library, driver, choice, size)
+            needed = needs_of(library, driver, choice, size)
             if needed.temp > MOST:
                 raise RuntimeError(f"it asks for {needed.temp >> 30} GiB of temporary memory")
             needs[choice] = needed

@@ -107,6 +107,11 @@ CLAIMS = (
     Claim(r"codec: ", "the codec's kernels on a device, GB/s of plain bytes"),
     Claim(r"dedup: .*Full", "de-duplication on a device and copying, by time", peer="Full: a copy of all bytes"),
     Claim(r"dedup: .*GB/s", "de-duplication of 4 GiB on a device, with the copy to the host, GB/s"),
+    Claim(
+        r"vectors: ",
+        "graphlet degree vectors from a device, by ratio and rate",
+        peer="the method List of the run; nvCOMP's Zstd",
+    ),
     Claim(r"dedup: 2 MiB", "de-duplication of 2 MiB on a device, µs"),
     Claim(r"decision: ", "eviction decision among 4096 fragments, µs"),
     Claim(r"lease: |small: ", "lease of host memory, and checkpoint() of ten regions of 1 KiB, µs"),
