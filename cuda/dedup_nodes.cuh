@@ -244,29 +244,37 @@ VELOCPY_DEVICE uint64_t recorded_before(const Labels& p) { return *reinterpret_c
 VELOCPY_DEVICE void find_new_chunks(const Labels& p) {
   Counts& c = counts(p);
   uint64_t room = p.capacity - recorded_before(p), offered = room < c.firsts ? room : c.firsts;
+  uint32_t found = 0;
 #pragma unroll 1
   for (uint64_t i = static_cast<uint64_t>(block_index()) * kThreads + thread_index(); i < offered; i += p.blocks * kThreads) {
     uint32_t chunk = word_at(p.firsts, i);
     bool shadowed = (byte_at(p.flags, chunk) & kShadowed) != 0;
     if (shadowed || search(p.record, p.slots, digest_of(p, node_of(p, 0, chunk))) != kNone) continue;
     byte_at(p.flags, chunk) |= kNewChunk;
-    add_to(&c.recorded_nodes[0], 1);
+    found++;
   }
+  found = sum_lanes(found);
+  if (lane_index() == 0 && found > 0) add_to(&c.recorded_nodes[0], found);
 }
 
 // The same of nodes with two children.
 VELOCPY_DEVICE void find_new_nodes(const Labels& p) {
-  Counts& c = counts(p);
+  VELOCPY_SHARED uint32_t found[kLevels];  // by level: few words in memory would be added to by all threads
+  if (thread_index() < kLevels) found[thread_index()] = 0;
+  sync_block();
 #pragma unroll 1
-  for (uint64_t i = static_cast<uint64_t>(block_index()) * kThreads + thread_index(); i < c.changed; i += p.blocks * kThreads) {
+  for (uint64_t i = static_cast<uint64_t>(block_index()) * kThreads + thread_index(); i < counts(p).changed; i += p.blocks * kThreads) {
     uint32_t level = byte_at(p.joined, i);
     if (level == 0) continue;
     Vector digest = load(digest_at(p.nodes, i));
     bool lowest = *find_own(p, p.node_table, digest, has_node_digest(p, digest, level)) == i;
     if (!lowest || search(p.record, p.slots, digest) != kNone) continue;
     byte_at(p.flags, i) |= kNewNode;
-    add_to(&c.recorded_nodes[level], 1);
+    increment(&found[level]);
   }
+  sync_block();
+  uint32_t level = thread_index();
+  if (level < kLevels && found[level] > 0) add_to(&counts(p).recorded_nodes[level], found[level]);
 }
 
 // How many entries the record has with the levels that it has room for, and which is the first that it has none for.
