@@ -100,28 +100,37 @@ VELOCPY_DEVICE bool agree(const Labels& p, bool wanted, const Node& a, const Nod
   return result;
 }
 
+// The thread's number in a launch.
+VELOCPY_DEVICE uint64_t own_thread() { return static_cast<uint64_t>(block_index()) * kThreads + thread_index(); }
+
 // The elements of the thread in its block's part.
 VELOCPY_DEVICE uint64_t own_element(uint32_t step) { return element_of<kThreads>(block_index(), step); }
 
-// Lists the positions of the changed chunks in ascending order.
+// The ends of the cut before, and of this one.
+VELOCPY_DEVICE const CutEnd& begin_of(const Labels& p) { return reinterpret_cast<const CutEnd*>(p.ends)[p.cut]; }
+VELOCPY_DEVICE CutEnd& end_of(const Labels& p) { return reinterpret_cast<CutEnd*>(p.ends)[p.cut + 1]; }
+
+// Lists the positions of the changed chunks of the cut in ascending order.
 VELOCPY_DEVICE void list_positions(const Labels& p) {
   VELOCPY_SHARED PartRoom<kThreads> room;
+  uint64_t begin = begin_of(p).changed;
   uint32_t bits[kOwnElements], count[kOwnElements];
   uint64_t to[kOwnElements];
 #pragma unroll
   for (uint32_t i = 0; i < kOwnElements; i++) {
     uint64_t at = own_element(i);
-    bits[i] = at < p.words ? word_at(p.changed, at) : 0;
+    bits[i] = at < p.words ? word_at(p.changed, p.first_word + at) : 0;
     count[i] = count_ones(bits[i]);
   }
   uint64_t end = sum_before<kThreads>(count, to, reinterpret_cast<uint64_t*>(p.state), room);
 #pragma unroll 1
   for (uint32_t i = 0; i < kOwnElements; i++) {
-    uint32_t first = static_cast<uint32_t>(own_element(i)) * 32;
+    uint32_t first = static_cast<uint32_t>(p.first_word + own_element(i)) * 32;
 #pragma unroll 1
-    for (uint32_t left = bits[i]; left != 0; left &= left - 1) word_at(p.list, to[i]++) = first + lowest_one(left);
+    for (uint32_t left = bits[i]; left != 0; left &= left - 1) word_at(p.list, begin + to[i]++) = first + lowest_one(left);
   }
-  if (thread_index() == 0 && (static_cast<uint64_t>(block_index()) + 1) * kPartChunks >= p.words) counts(p).changed = end;
+  if (thread_index() == 0 && (static_cast<uint64_t>(block_index()) + 1) * kPartChunks >= p.words)
+    counts(p).changed = end_of(p).changed = begin + end;
 }
 
 // The place of a digest in a table of this checkpoint, or the first one that is free. same tells whether an element has the digest.
@@ -154,7 +163,7 @@ VELOCPY_DEVICE auto has_digest(const Labels& p, const Vector& digest) {
 // Finds the chunks that the record has, and puts the others into the table of chunks.
 VELOCPY_DEVICE void find_chunks(const Labels& p) {
 #pragma unroll 1
-  for (uint64_t i = static_cast<uint64_t>(block_index()) * kThreads + thread_index(); i < counts(p).changed; i += p.blocks * kThreads) {
+  for (uint64_t i = begin_of(p).changed + own_thread(); i < end_of(p).changed; i += p.blocks * kThreads) {
     auto chunk = static_cast<uint32_t>(i);
     Node node = node_of(p, 0, chunk);
     Vector digest = digest_of(p, node);
@@ -166,10 +175,9 @@ VELOCPY_DEVICE void find_chunks(const Labels& p) {
 
 // Labels the chunks. One whose digest a lower one has is a shifted duplicate of that, if their bytes are the same.
 VELOCPY_DEVICE void label_chunks(const Labels& p) {
-  uint64_t changed = counts(p).changed;
+  uint64_t changed = end_of(p).changed;
 #pragma unroll 1
-  for (uint64_t i = static_cast<uint64_t>(block_index()) * kThreads + thread_index(); i - lane_index() < changed;
-       i += p.blocks * kThreads) {
+  for (uint64_t i = begin_of(p).changed + own_thread(); i - lane_index() < changed; i += p.blocks * kThreads) {
     auto chunk = static_cast<uint32_t>(i);
     bool own = i < changed && source_of(p, chunk) == kNone, wanted = false;
     Node node = {}, lowest = {};
@@ -191,45 +199,50 @@ VELOCPY_DEVICE void label_chunks(const Labels& p) {
 // Gives first occurrences their offsets, and lists them and the shifted duplicates.
 VELOCPY_DEVICE void place_chunks(const Labels& p) {
   VELOCPY_SHARED PartRoom<kThreads> room;
-  uint64_t changed = counts(p).changed, number[kOwnElements], offset[kOwnElements];
+  const CutEnd begin = begin_of(p);
+  uint64_t changed = end_of(p).changed, number[kOwnElements], offset[kOwnElements];
   uint32_t first[kOwnElements], bytes[kOwnElements];
   auto* state = reinterpret_cast<uint64_t*>(p.state);
-  if (static_cast<uint64_t>(block_index()) * kPartChunks >= changed) return;
-  uint64_t parts = (changed - 1) / kPartChunks + 1;
+  uint64_t parts = (changed - begin.changed + kPartChunks - 1) / kPartChunks;
+  if (block_index() >= parts) {
+    if (parts == 0 && block_index() == 0 && thread_index() == 0) end_of(p) = begin;
+    return;
+  }
 #pragma unroll
   for (uint32_t i = 0; i < kOwnElements; i++) {
-    uint64_t chunk = own_element(i);
+    uint64_t chunk = begin.changed + own_element(i);
     first[i] = chunk < changed && (byte_at(p.flags, chunk) & kFirst) != 0;
     bytes[i] = first[i] ? static_cast<uint32_t>(node_of(p, 0, static_cast<uint32_t>(chunk)).bytes(p.shift)) : 0;
   }
-  uint64_t firsts = sum_before<kThreads>(first, number, state, room);
-  uint64_t stored = sum_before<kThreads>(bytes, offset, state + parts, room);
+  uint64_t firsts = begin.firsts + sum_before<kThreads>(first, number, state, room);
+  uint64_t stored = begin.bytes + sum_before<kThreads>(bytes, offset, state + parts, room);
 #pragma unroll
   for (uint32_t i = 0; i < kOwnElements; i++) {
-    uint64_t chunk = own_element(i);
+    uint64_t chunk = begin.changed + own_element(i), before = begin.firsts + number[i];
     if (chunk >= changed) continue;
-    if (first[i]) source_of(p, static_cast<uint32_t>(chunk)) = offset[i];
-    word_at(first[i] ? p.firsts : p.shifts, first[i] ? number[i] : chunk - number[i]) = static_cast<uint32_t>(chunk);
+    if (first[i]) source_of(p, static_cast<uint32_t>(chunk)) = begin.bytes + offset[i];
+    word_at(first[i] ? p.firsts : p.shifts, first[i] ? before : chunk - before) = static_cast<uint32_t>(chunk);
   }
   if (thread_index() == 0 && block_index() == parts - 1) {
     Counts& c = counts(p);
-    c.firsts = c.first_nodes[0] = firsts;
+    c.firsts = c.first_nodes[0] = end_of(p).firsts = firsts;
+    c.bytes = end_of(p).bytes = stored;
     c.shift_nodes[0] = changed - firsts;
-    c.bytes = stored;
   }
 }
 
 // 16 bytes of a first occurrence, or less of a short one.
 VELOCPY_DEVICE Piece piece_of(const Labels& p, uint64_t vector) {
   uint32_t shift = p.shift - 4, within = (static_cast<uint32_t>(vector) & ((1u << shift) - 1)) * 16;
-  uint32_t chunk = word_at(p.firsts, vector >> shift);
+  uint32_t chunk = word_at(p.firsts, begin_of(p).firsts + (vector >> shift));
   Node node = node_of(p, 0, chunk);
   uint64_t bytes = node.bytes(p.shift), left = within < bytes ? bytes - within : 0;
   return {p.data + source_of(p, chunk) + within, node.address(p.shift) + within, left < 16 ? static_cast<uint32_t>(left) : 16};
 }
 
 VELOCPY_DEVICE void gather_firsts(const Labels& p) {
-  gather_pieces(counts(p).firsts << (p.shift - 4), p.blocks, [&p](uint64_t vector) { return piece_of(p, vector); });
+  uint64_t firsts = end_of(p).firsts - begin_of(p).firsts;
+  gather_pieces(firsts << (p.shift - 4), p.blocks, [&p](uint64_t vector) { return piece_of(p, vector); });
 }
 
 }  // namespace dedup

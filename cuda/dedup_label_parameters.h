@@ -32,6 +32,11 @@ struct Counts {
   uint64_t recorded_nodes[kLevels];  // those of them that are new to the record; level 0: chunks
 };
 
+// What was counted up to the end of a cut of the checkpoint.
+struct CutEnd {
+  uint64_t changed, firsts, bytes;
+};
+
 // A shifted duplicate, and where its bytes are.
 struct Shift {
   uint64_t entry;  // position << 24 | level
@@ -48,6 +53,9 @@ struct Slot {
 // A changed chunk is called by its number in the list of changed chunks. A node all of whose chunks have changed is called by the number of
 // its first chunk, and a node with two children also by that of the first chunk of its right child, which no other node is called by.
 //
+// Up to velocpy_dedup_gather_firsts a launch works on one cut of the checkpoint, and the cuts follow each other: so the first occurrences
+// of one can be copied while the next is labelled. A cut is a range of words of the bitmap.
+//
 // Addresses are multiples of 16 unless stated. Arrays without a length have an element for each changed chunk: all chunks may have changed.
 struct Labels {
   uint32_t regions, shift;         // log2 of the chunk length C
@@ -56,12 +64,14 @@ struct Labels {
   uint32_t tree;                   // 1: chunks are joined to nodes
   uint32_t mask;                   // the slots of each of the two tables, less 1: at least twice the changed chunks, and a power of two
   uint32_t blocks;                 // of threads of a launch that does not read parts
-  uint64_t words;                  // of the bitmap
+  uint32_t cut, reserved;          // number of the cut
+  uint64_t first_word, words;      // of the bitmap: those before the cut, and those of it
   uint64_t node_seed, key[4];      // the first words of its secret
   uint64_t slots, capacity;        // of the record; there are more slots than its capacity, or none
   uint64_t table;                  // Region[regions]
   uint64_t changed;                // the bitmap of all positions
   uint64_t counts;                 // Counts
+  uint64_t ends;                   // multiple of 8: CutEnd of what is before the first cut, which is zero, and of each cut
   uint64_t before;                 // multiple of 8: the number of entries of the record before this checkpoint
   uint64_t state;                  // multiple of 8: two words for each block of threads, zero before the launch
   uint64_t list;                   // multiple of 4: the positions of the changed chunks, as 32-bit numbers
@@ -78,7 +88,7 @@ struct Labels {
   uint64_t shift_entries;          // multiple of 8: Shift
 };
 
-static_assert(sizeof(Labels) == 8 * 4 + 8 * 8 + 22 * 8, "filled by the callers");
+static_assert(sizeof(Labels) == 10 * 4 + 9 * 8 + 23 * 8, "filled by the callers");
 
 // A record that is copied to another one, without the entries of some checkpoints.
 struct Sweep {

@@ -77,7 +77,7 @@ VELOCPY_DEVICE auto has_node_digest(const Labels& p, const Vector& digest, uint3
 // Puts the nodes that are first occurrences with two children into the table of nodes.
 VELOCPY_DEVICE void put_nodes(const Labels& p) {
 #pragma unroll 1
-  for (uint64_t i = static_cast<uint64_t>(block_index()) * kThreads + thread_index(); i < counts(p).changed; i += p.blocks * kThreads) {
+  for (uint64_t i = own_thread(); i < counts(p).changed; i += p.blocks * kThreads) {
     uint32_t level = byte_at(p.joined, i);
     if (level == 0) continue;
     Vector digest = load(digest_at(p.nodes, i));
@@ -246,7 +246,7 @@ VELOCPY_DEVICE void find_new_chunks(const Labels& p) {
   uint64_t room = p.capacity - recorded_before(p), offered = room < c.firsts ? room : c.firsts;
   uint32_t found = 0;
 #pragma unroll 1
-  for (uint64_t i = static_cast<uint64_t>(block_index()) * kThreads + thread_index(); i < offered; i += p.blocks * kThreads) {
+  for (uint64_t i = own_thread(); i < offered; i += p.blocks * kThreads) {
     uint32_t chunk = word_at(p.firsts, i);
     bool shadowed = (byte_at(p.flags, chunk) & kShadowed) != 0;
     if (shadowed || search(p.record, p.slots, digest_of(p, node_of(p, 0, chunk))) != kNone) continue;
@@ -263,7 +263,7 @@ VELOCPY_DEVICE void find_new_nodes(const Labels& p) {
   if (thread_index() < kLevels) found[thread_index()] = 0;
   sync_block();
 #pragma unroll 1
-  for (uint64_t i = static_cast<uint64_t>(block_index()) * kThreads + thread_index(); i < counts(p).changed; i += p.blocks * kThreads) {
+  for (uint64_t i = own_thread(); i < counts(p).changed; i += p.blocks * kThreads) {
     uint32_t level = byte_at(p.joined, i);
     if (level == 0) continue;
     Vector digest = load(digest_at(p.nodes, i));
@@ -299,7 +299,7 @@ VELOCPY_DEVICE void record_node(const Labels& p, const Node& node, const Vector&
 VELOCPY_DEVICE void add_new(const Labels& p) {
   Recorded r = recorded(p);
 #pragma unroll 1
-  for (uint64_t i = static_cast<uint64_t>(block_index()) * kThreads + thread_index(); i < counts(p).changed; i += p.blocks * kThreads) {
+  for (uint64_t i = own_thread(); i < counts(p).changed; i += p.blocks * kThreads) {
     auto chunk = static_cast<uint32_t>(i);
     uint8_t flags = byte_at(p.flags, i);
     if ((flags & kNewChunk) != 0) {

@@ -30,10 +30,11 @@ const (
 // labelParameter is the struct Labels of cuda/dedup_label_parameters.h.
 type labelParameter struct {
 	Regions, Shift, Checkpoint, Oldest, Level, Tree, Mask, Blocks         uint32
-	Words, NodeSeed                                                       uint64
+	Cut, Reserved                                                         uint32
+	FirstWord, Words, NodeSeed                                            uint64
 	Key                                                                   [4]uint64
 	Slots, Capacity                                                       uint64
-	Table, Changed, Counts, Before, State                                 uint64
+	Table, Changed, Counts, Ends, Before, State                           uint64
 	List, Firsts, Shifts, From, To, Spare, Sources, Flags, Extent, Joined uint64
 	Nodes, ChunkTable, NodeTable, Record                                  uint64
 	Data, FirstEntries, ShiftEntries                                      uint64
@@ -70,6 +71,7 @@ type labelCase struct {
 	method   form.Method
 	capacity int
 	maxAge   uint32
+	cuts     int
 	alone    int    // the level from which on one block makes all waves
 	record   []byte // of the device
 	recorded uint64
@@ -166,11 +168,18 @@ func (c *labelCase) layOut(r *room, all []*dedupLaunch, chunks, total, changed i
 // queue adds all launches behind those that mark the changed chunks.
 func (w *labelWork) queue() {
 	p := &w.p
-	w.parts("positions", int(p.Words))
-	w.grid("find")
-	w.grid("label")
-	w.parts("place", w.chunks)
-	w.grid("gather_firsts")
+	all := int(p.Words)
+	cuts := max(1, min(w.c.cuts, all))
+	p.Ends = uint64(there + w.r.place(make([]byte, 24*(cuts+1)), 0, 8))
+	for cut := range cuts {
+		first := all * cut / cuts
+		p.Cut, p.FirstWord, p.Words = uint32(cut), uint64(first), uint64(all*(cut+1)/cuts-first)
+		w.parts("positions", int(p.Words))
+		w.grid("find")
+		w.grid("label")
+		w.parts("place", min(32*int(p.Words), w.chunks))
+		w.grid("gather_firsts")
+	}
 	if p.Tree != 0 {
 		waves := [2]uint64{w.place(4, 4), w.place(4, 4)}
 		w.waves("firsts", p.Firsts, waves)
@@ -338,7 +347,7 @@ func testLabelsRandom(t *testing.T, s *source) {
 		c := &labelCase{method: rapid.SampledFrom([]form.Method{form.List, form.Tree}).Draw(t, "method")}
 		c.chunk, c.seed, c.together = 32<<rapid.IntRange(0, 3).Draw(t, "chunk"), rapid.Uint64().Draw(t, "seed"), rapid.IntRange(1, 5).Draw(t, "together")
 		c.capacity = rapid.OneOf(rapid.IntRange(0, 100), rapid.Just(10_000)).Draw(t, "record")
-		c.alone = rapid.IntRange(0, 12).Draw(t, "alone")
+		c.alone, c.cuts = rapid.IntRange(0, 12).Draw(t, "alone"), rapid.IntRange(1, 5).Draw(t, "cuts")
 		c.maxAge = uint32(rapid.IntRange(0, 3).Draw(t, "age"))
 		lineage := c.lineage(t)
 		r := rand.New(rand.NewPCG(c.seed, 1))
@@ -371,7 +380,7 @@ func testLabelsRandom(t *testing.T, s *source) {
 func testLabelsLong(t *testing.T, s *source) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for i, method := range []form.Method{form.List, form.Tree, form.Tree, form.Tree} {
-		c := &labelCase{dedupCase: dedupCase{chunk: 32, seed: 7, together: 2}, method: method, capacity: 100_000, alone: []int{0, 0, 2, 100}[i]}
+		c := &labelCase{dedupCase: dedupCase{chunk: 32, seed: 7, together: 2}, method: method, capacity: 100_000, alone: []int{0, 0, 2, 100}[i], cuts: i}
 		lineage := c.lineage(t)
 		a := &dedupRegion{name: "a", data: randomBytes(r, 32*5000+7), size: -1}
 		b := &dedupRegion{name: "b", data: randomBytes(r, 32*2000), size: -1}
