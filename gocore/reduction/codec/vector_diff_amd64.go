@@ -101,7 +101,10 @@ func planesByVectors(dst, z, widths []byte, size int) (blocks, behind int) {
 
 // wordsByVectors writes the words whose differences are in planes, as readDiff does; z has whole blocks. It returns false, and does nothing, if it cannot.
 func wordsByVectors(z, planes, widths []byte, first uint64, order, size int) bool {
-	if !vectors || len(z) == 0 || len(z)%vectorBytes != 0 {
+	if !vectors {
+		return wordsBy256(z, planes, widths, first, order, size)
+	}
+	if len(z) == 0 || len(z)%vectorBytes != 0 {
 		return false
 	}
 	read, sum := blocksOfShort, sums64

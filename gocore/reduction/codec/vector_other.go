@@ -5,6 +5,9 @@ package codec
 // vectors is set where assembly replaces loops.
 var vectors = false
 
+// vectors256 is set where assembly for AVX2 decodes.
+var vectors256 = false
+
 func differencesByVectors(*differences, []byte, int) bool { return false }
 
 func stepsByVectors(*widths) bool { return false }

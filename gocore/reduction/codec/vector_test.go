@@ -14,19 +14,36 @@ func onlyOne(t *testing.T) {
 	}
 }
 
-// bothWays runs a test with the assembly, if the processor has the instructions, and without it.
-func bothWays(t *testing.T, test func(t *testing.T)) {
+// everyWay runs a test without the assembly, and with each assembly whose instructions the processor has.
+func everyWay(t *testing.T, test func(t *testing.T)) {
 	t.Run("plain", func(t *testing.T) {
 		defer withoutVectors()()
 		test(t)
 	})
+	if vectors256 {
+		t.Run("vectors256", func(t *testing.T) {
+			defer onlyVectors256()()
+			test(t)
+		})
+	}
 	if vectors {
 		t.Run("vectors", test)
 	}
 }
 
-// withoutVectors switches the assembly off, and returns what switches it on again.
+// withoutVectors switches all assembly off, and returns a function that switches it on again.
 func withoutVectors() (restore func()) {
+	before := vectors256
+	vectors256 = false
+	restoreWide := onlyVectors256()
+	return func() {
+		vectors256 = before
+		restoreWide()
+	}
+}
+
+// onlyVectors256 switches the assembly for AVX-512 off, and returns a function that switches it on again.
+func onlyVectors256() (restore func()) {
 	before := vectors
 	vectors = false
 	return func() { vectors = before }

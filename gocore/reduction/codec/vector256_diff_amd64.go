@@ -1,0 +1,105 @@
+//go:build !race
+
+package codec
+
+import "unsafe"
+
+// The number in a name is the length of a word.
+
+//go:noescape
+func unpackWords1(z, src, widths unsafe.Pointer, blocks int)
+
+//go:noescape
+func unpackWords2(z, src, widths unsafe.Pointer, blocks int)
+
+//go:noescape
+func unpackWords4(z, src, widths unsafe.Pointer, blocks int)
+
+//go:noescape
+func unpackWords8(z, src, widths unsafe.Pointer, blocks int)
+
+//go:noescape
+func sumWords1(z unsafe.Pointer, bytes int, first uint64, order int, table unsafe.Pointer)
+
+//go:noescape
+func sumWords2(z unsafe.Pointer, bytes int, first uint64, order int, table unsafe.Pointer)
+
+//go:noescape
+func sumWords4(z unsafe.Pointer, bytes int, first uint64, order int, table unsafe.Pointer)
+
+//go:noescape
+func sumWords8(z unsafe.Pointer, bytes int, first uint64, order int, table unsafe.Pointer)
+
+//go:noescape
+func addWords1(dst, a, b unsafe.Pointer, bytes int)
+
+//go:noescape
+func addWords2(dst, a, b unsafe.Pointer, bytes int)
+
+//go:noescape
+func addWords4(dst, a, b unsafe.Pointer, bytes int)
+
+//go:noescape
+func addWords8(dst, a, b unsafe.Pointer, bytes int)
+
+// wordsBy256 does what wordsByVectors does, with AVX2.
+func wordsBy256(z, planes, widths []byte, first uint64, order, size int) bool {
+	if !vectors256 || len(z) == 0 || len(z)%vectorBytes != 0 {
+		return false
+	}
+	unpackBy256(z, planes, widths, size)
+	sum := sumWords8
+	switch size {
+	case 1:
+		sum = sumWords1
+	case 2:
+		sum = sumWords2
+	case 4:
+		sum = sumWords4
+	}
+	sum(begin(z), len(z), first, order, unsafe.Pointer(&sumTables[size]))
+	return true
+}
+
+// unpackBy256 writes the zig-zag values of whole blocks. The assembly loads as many bytes as a block has at most, whatever its width. The planes of the
+// last blocks are copied to memory with zeros behind them, so that it reads nothing behind the planes.
+func unpackBy256(z, planes, widths []byte, size int) {
+	unpack := unpackWords8
+	switch size {
+	case 1:
+		unpack = unpackWords1
+	case 2:
+		unpack = unpackWords2
+	case 4:
+		unpack = unpackWords4
+	}
+	most, n, behind := blockBytes(size), len(widths), 0
+	for n > 0 && behind < most {
+		n--
+		behind += int(widths[n]) << planeShift(size)
+	}
+	if n > 0 {
+		unpack(begin(z), begin(planes), begin(widths), n)
+	}
+	var last [3 * vectorBytes]byte // fewer than two blocks, and one that is loaded behind them
+	copy(last[:], planes[len(planes)-behind:])
+	unpack(begin(z[n*most:]), begin(last[:]), begin(widths[n:]), len(widths)-n)
+}
+
+// addBy256 writes a + b, with AVX2, and returns the number of bytes. dst has whole units of vectorBytes, and is not longer than the others.
+func addBy256(dst, a, b []byte, size int) int {
+	if !vectors256 || len(dst) == 0 {
+		return 0
+	}
+	add := addWords8
+	switch size {
+	case 1:
+		add = addWords1
+	case 2:
+		add = addWords2
+	case 4:
+		add = addWords4
+	}
+	add(begin(dst), begin(a), begin(b), len(dst))
+	return len(dst)
+}
