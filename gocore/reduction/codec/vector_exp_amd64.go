@@ -10,8 +10,9 @@ type expParts struct {
 	escapes                      unsafe.Pointer
 	plain                        unsafe.Pointer
 	groups, bits                 int
-	base, escape                 uint64 // writing: exponents; reading: the base in its place in the top 16 bits
-	left                         int    // reading: escapes that were not read; below 0 if they were too few
+	base, escape                 uint64         // writing: exponents; reading: the base in its place in the top 16 bits
+	left                         int            // reading: escapes that were not read; below 0 if they were too few
+	marks                        unsafe.Pointer // reading with AVX2: for each group the words whose exponents are escapes
 }
 
 //go:noescape
@@ -139,7 +140,10 @@ func writeExpByVectors(body []byte, c *codes, f *float, v *view) bool {
 
 // readExpByVectors does what readExp does behind the head of the body. done is false, and nothing was done, if it cannot.
 func readExpByVectors(body []byte, c *codes, f *float, v *view) (done, ok bool) {
-	if !vectors || v.words == 0 || v.words%groupWords != 0 {
+	if !vectors {
+		return readExpBy256(body, c, f, v)
+	}
+	if v.words == 0 || v.words%groupWords != 0 {
 		return false, false
 	}
 	p, escapes := divideExp(body, c, f, v)
