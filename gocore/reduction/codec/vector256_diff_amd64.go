@@ -19,31 +19,19 @@ func unpackWords4(z, src, widths unsafe.Pointer, blocks int)
 func unpackWords8(z, src, widths unsafe.Pointer, blocks int)
 
 //go:noescape
-func sumWords1(z unsafe.Pointer, bytes int, first uint64, order int, table unsafe.Pointer)
+func sumWords1(z, y unsafe.Pointer, bytes int, first uint64, order int, table unsafe.Pointer)
 
 //go:noescape
-func sumWords2(z unsafe.Pointer, bytes int, first uint64, order int, table unsafe.Pointer)
+func sumWords2(z, y unsafe.Pointer, bytes int, first uint64, order int, table unsafe.Pointer)
 
 //go:noescape
-func sumWords4(z unsafe.Pointer, bytes int, first uint64, order int, table unsafe.Pointer)
+func sumWords4(z, y unsafe.Pointer, bytes int, first uint64, order int, table unsafe.Pointer)
 
 //go:noescape
-func sumWords8(z unsafe.Pointer, bytes int, first uint64, order int, table unsafe.Pointer)
-
-//go:noescape
-func addWords1(dst, a, b unsafe.Pointer, bytes int)
-
-//go:noescape
-func addWords2(dst, a, b unsafe.Pointer, bytes int)
-
-//go:noescape
-func addWords4(dst, a, b unsafe.Pointer, bytes int)
-
-//go:noescape
-func addWords8(dst, a, b unsafe.Pointer, bytes int)
+func sumWords8(z, y unsafe.Pointer, bytes int, first uint64, order int, table unsafe.Pointer)
 
 // wordsBy256 does what wordsByVectors does, with AVX2.
-func wordsBy256(z, planes, widths []byte, first uint64, order, size int) bool {
+func wordsBy256(z, planes, widths, reference []byte, first uint64, order, size int) bool {
 	if !vectors256 || len(z) == 0 || len(z)%vectorBytes != 0 {
 		return false
 	}
@@ -57,7 +45,7 @@ func wordsBy256(z, planes, widths []byte, first uint64, order, size int) bool {
 	case 4:
 		sum = sumWords4
 	}
-	sum(begin(z), len(z), first, order, unsafe.Pointer(&sumTables[size]))
+	sum(begin(z), begin(reference), len(z), first, order, unsafe.Pointer(&sumTables[size]))
 	return true
 }
 
@@ -84,22 +72,4 @@ func unpackBy256(z, planes, widths []byte, size int) {
 	var last [3 * vectorBytes]byte // fewer than two blocks, and one that is loaded behind them
 	copy(last[:], planes[len(planes)-behind:])
 	unpack(begin(z[n*most:]), begin(last[:]), begin(widths[n:]), len(widths)-n)
-}
-
-// addBy256 writes a + b, with AVX2, and returns the number of bytes. dst has whole units of vectorBytes, and is not longer than the others.
-func addBy256(dst, a, b []byte, size int) int {
-	if !vectors256 || len(dst) == 0 {
-		return 0
-	}
-	add := addWords8
-	switch size {
-	case 1:
-		add = addWords1
-	case 2:
-		add = addWords2
-	case 4:
-		add = addWords4
-	}
-	add(begin(dst), begin(a), begin(b), len(dst))
-	return len(dst)
 }

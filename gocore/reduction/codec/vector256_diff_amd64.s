@@ -158,14 +158,14 @@ GLOBL high256<>(SB), RODATA|NOPTR, $32
 // register waits for no more than that. Y10 repeats the last word of 16 bytes.
 #define ACROSS(ADD, CARRY) \
 	VPSHUFB Y10, Y0, Y1             \
-	VPERMQ  $0x4e, Y1, Y2           \
+	VPERM2I128 $0x01, Y1, Y1, Y2    \
 	ADD     Y1, Y2, Y3              \
 	VPAND   Y14, Y2, Y2             \
 	ADD     Y2, Y0, Y0              \
 	ADD     CARRY, Y0, Y0           \
 	ADD     Y3, CARRY, CARRY
 
-// SUMS is the rest of a function, behind its arguments. Y8 has the last change, and Y9 the last word.
+// SUMS is the rest of a function, behind its arguments. Y8 has the last change, Y9 the last word, and SI the address of the next words of the reference, or 0.
 #define SUMS(LANES, ADD, SUB, SHIFT, BROADCAST) \
 	VBROADCASTI128 (R8), Y10        \
 	VPXOR          Y11, Y11, Y11    \
@@ -183,6 +183,11 @@ loop: \
 once: \
 	LANES(ADD)                      \
 	ACROSS(ADD, Y9)                 \
+	TESTQ          SI, SI           \
+	JZ             store            \
+	ADD            (SI), Y0, Y0     \
+	ADDQ           $32, SI          \
+store: \
 	VMOVDQU        Y0, (DI)         \
 	ADDQ           $32, DI          \
 	SUBQ           $32, CX          \
@@ -190,87 +195,42 @@ once: \
 	VZEROUPPER                      \
 	RET
 
-// func sumWords1(z unsafe.Pointer, bytes int, first uint64, order int, table unsafe.Pointer)
-TEXT ·sumWords1(SB), NOSPLIT, $0-40
+// func sumWords1(z, y unsafe.Pointer, bytes int, first uint64, order int, table unsafe.Pointer)
+TEXT ·sumWords1(SB), NOSPLIT, $0-48
 	MOVQ z+0(FP), DI
-	MOVQ bytes+8(FP), CX
-	LEAQ first+16(FP), R11
-	MOVQ order+24(FP), DX
-	MOVQ table+32(FP), R8
+	MOVQ y+8(FP), SI
+	MOVQ bytes+16(FP), CX
+	LEAQ first+24(FP), R11
+	MOVQ order+32(FP), DX
+	MOVQ table+40(FP), R8
 	SUMS(BEFORE1, VPADDB, VPSUBB, VPSRLW, VPBROADCASTB)
 
-// func sumWords2(z unsafe.Pointer, bytes int, first uint64, order int, table unsafe.Pointer)
-TEXT ·sumWords2(SB), NOSPLIT, $0-40
+// func sumWords2(z, y unsafe.Pointer, bytes int, first uint64, order int, table unsafe.Pointer)
+TEXT ·sumWords2(SB), NOSPLIT, $0-48
 	MOVQ z+0(FP), DI
-	MOVQ bytes+8(FP), CX
-	LEAQ first+16(FP), R11
-	MOVQ order+24(FP), DX
-	MOVQ table+32(FP), R8
+	MOVQ y+8(FP), SI
+	MOVQ bytes+16(FP), CX
+	LEAQ first+24(FP), R11
+	MOVQ order+32(FP), DX
+	MOVQ table+40(FP), R8
 	SUMS(BEFORE2, VPADDW, VPSUBW, VPSRLW, VPBROADCASTW)
 
-// func sumWords4(z unsafe.Pointer, bytes int, first uint64, order int, table unsafe.Pointer)
-TEXT ·sumWords4(SB), NOSPLIT, $0-40
+// func sumWords4(z, y unsafe.Pointer, bytes int, first uint64, order int, table unsafe.Pointer)
+TEXT ·sumWords4(SB), NOSPLIT, $0-48
 	MOVQ z+0(FP), DI
-	MOVQ bytes+8(FP), CX
-	LEAQ first+16(FP), R11
-	MOVQ order+24(FP), DX
-	MOVQ table+32(FP), R8
+	MOVQ y+8(FP), SI
+	MOVQ bytes+16(FP), CX
+	LEAQ first+24(FP), R11
+	MOVQ order+32(FP), DX
+	MOVQ table+40(FP), R8
 	SUMS(BEFORE4, VPADDD, VPSUBD, VPSRLD, VPBROADCASTD)
 
-// func sumWords8(z unsafe.Pointer, bytes int, first uint64, order int, table unsafe.Pointer)
-TEXT ·sumWords8(SB), NOSPLIT, $0-40
+// func sumWords8(z, y unsafe.Pointer, bytes int, first uint64, order int, table unsafe.Pointer)
+TEXT ·sumWords8(SB), NOSPLIT, $0-48
 	MOVQ z+0(FP), DI
-	MOVQ bytes+8(FP), CX
-	LEAQ first+16(FP), R11
-	MOVQ order+24(FP), DX
-	MOVQ table+32(FP), R8
+	MOVQ y+8(FP), SI
+	MOVQ bytes+16(FP), CX
+	LEAQ first+24(FP), R11
+	MOVQ order+32(FP), DX
+	MOVQ table+40(FP), R8
 	SUMS(BEFORE8, VPADDQ, VPSUBQ, VPSRLQ, VPBROADCASTQ)
-
-// SUM2 is the rest of a function that adds words.
-#define SUM2(ADD) \
-loop: \
-	VMOVDQU (SI), Y0                \
-	VMOVDQU 32(SI), Y1              \
-	ADD     (DX), Y0, Y0            \
-	ADD     32(DX), Y1, Y1          \
-	VMOVDQU Y0, (DI)                \
-	VMOVDQU Y1, 32(DI)              \
-	ADDQ    $64, SI                 \
-	ADDQ    $64, DX                 \
-	ADDQ    $64, DI                 \
-	SUBQ    $64, CX                 \
-	JNZ     loop                    \
-	VZEROUPPER                      \
-	RET
-
-// func addWords1(dst, a, b unsafe.Pointer, bytes int)
-TEXT ·addWords1(SB), NOSPLIT, $0-32
-	MOVQ dst+0(FP), DI
-	MOVQ a+8(FP), SI
-	MOVQ b+16(FP), DX
-	MOVQ bytes+24(FP), CX
-	SUM2(VPADDB)
-
-// func addWords2(dst, a, b unsafe.Pointer, bytes int)
-TEXT ·addWords2(SB), NOSPLIT, $0-32
-	MOVQ dst+0(FP), DI
-	MOVQ a+8(FP), SI
-	MOVQ b+16(FP), DX
-	MOVQ bytes+24(FP), CX
-	SUM2(VPADDW)
-
-// func addWords4(dst, a, b unsafe.Pointer, bytes int)
-TEXT ·addWords4(SB), NOSPLIT, $0-32
-	MOVQ dst+0(FP), DI
-	MOVQ a+8(FP), SI
-	MOVQ b+16(FP), DX
-	MOVQ bytes+24(FP), CX
-	SUM2(VPADDD)
-
-// func addWords8(dst, a, b unsafe.Pointer, bytes int)
-TEXT ·addWords8(SB), NOSPLIT, $0-32
-	MOVQ dst+0(FP), DI
-	MOVQ a+8(FP), SI
-	MOVQ b+16(FP), DX
-	MOVQ bytes+24(FP), CX
-	SUM2(VPADDQ)

@@ -14,7 +14,7 @@ func stepsByVectors(*widths) bool { return false }
 
 func planesByVectors(dst, _, _ []byte, _ int) (blocks, behind int) { return 0, len(dst) }
 
-func wordsByVectors(_, _, _ []byte, _ uint64, _, _ int) bool { return false }
+func wordsByVectors(_, _, _, _ []byte, _ uint64, _, _ int) bool { return false }
 
 func writeExpByVectors([]byte, *codes, *float, *view) bool { return false }
 

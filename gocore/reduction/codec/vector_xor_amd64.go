@@ -129,9 +129,6 @@ func expandByVectors(p, src, bitmap []byte) (units, count int) {
 // combineByVectors adds b to a, or subtracts it, in the whole registers that there are, and returns their bytes.
 func combineByVectors(dst, a, b []byte, size int, minus bool) int {
 	n := min(len(dst), len(a), len(b)) / vectorBytes * vectorBytes
-	if !vectors && !minus {
-		return addBy256(dst[:n], a, b, size)
-	}
 	if !vectors || n == 0 {
 		return 0
 	}
