@@ -52,24 +52,29 @@ func wordsBy256(z, planes, widths, reference []byte, first uint64, order, size i
 // unpackBy256 writes the zig-zag values of whole blocks. The assembly loads as many bytes as a block has at most, whatever its width. The planes of the
 // last blocks are copied to memory with zeros behind them, so that it reads nothing behind the planes.
 func unpackBy256(z, planes, widths []byte, size int) {
-	unpack := unpackWords8
-	switch size {
-	case 1:
-		unpack = unpackWords1
-	case 2:
-		unpack = unpackWords2
-	case 4:
-		unpack = unpackWords4
-	}
 	most, n, behind := blockBytes(size), len(widths), 0
 	for n > 0 && behind < most {
 		n--
 		behind += int(widths[n]) << planeShift(size)
 	}
 	if n > 0 {
-		unpack(begin(z), begin(planes), begin(widths), n)
+		unpackBlocks(z, planes, widths[:n], size)
 	}
 	var last [3 * vectorBytes]byte // fewer than two blocks, and one that is loaded behind them
 	copy(last[:], planes[len(planes)-behind:])
-	unpack(begin(z[n*most:]), begin(last[:]), begin(widths[n:]), len(widths)-n)
+	unpackBlocks(z[n*most:], last[:], widths[n:], size)
+}
+
+// unpackBlocks calls functions by their names: a call of a variable would move the memory of the last blocks to the heap.
+func unpackBlocks(z, planes, widths []byte, size int) {
+	switch size {
+	case 1:
+		unpackWords1(begin(z), begin(planes), begin(widths), len(widths))
+	case 2:
+		unpackWords2(begin(z), begin(planes), begin(widths), len(widths))
+	case 4:
+		unpackWords4(begin(z), begin(planes), begin(widths), len(widths))
+	default:
+		unpackWords8(begin(z), begin(planes), begin(widths), len(widths))
+	}
 }

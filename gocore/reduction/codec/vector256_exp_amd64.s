@@ -3,19 +3,19 @@
 #include "textflag.h"
 #include "transpose256_amd64.h"
 
-// Decoding of mode Exp with AVX2, for whole groups of 32 words. SI has the address of an expParts. The code only marks the words whose exponents are
-// escapes; Go code replaces those exponents.
+// Decoding of mode Exp with AVX2, for whole groups of 32 words. SI has the address of an expParts.
 
-#define PLANES 0(SI)
-#define BYTES  8(SI)
-#define HALVES 16(SI)
-#define WORDS  24(SI)
-#define PLAIN  40(SI)
-#define GROUPS 48(SI)
-#define BITS   56(SI)
-#define BASE   64(SI)
-#define ESCAPE 72(SI)
-#define MARKS  88(SI)
+#define PLANES  0(SI)
+#define BYTES   8(SI)
+#define HALVES  16(SI)
+#define WORDS   24(SI)
+#define PLAIN   40(SI)
+#define GROUPS  48(SI)
+#define BITS    56(SI)
+#define BASE    64(SI)
+#define ESCAPE  72(SI)
+#define LEFT    80(SI)
+#define LEAST   88(SI)
 
 // SPLAT repeats 4 bytes.
 #define SPLAT(N, X, Y) \
@@ -36,8 +36,8 @@
 	MOVQ         PLANES, DI         \
 	MOVQ         BYTES, R8          \
 	MOVQ         HALVES, R9         \
-	MOVQ         WORDS, R10         \
-	MOVQ         MARKS, R11         \
+	LEAQ         ·shuffles(SB), R10 \
+	MOVQ         LEFT, BX           \
 	MOVQ         PLAIN, R12         \
 	MOVQ         GROUPS, R13        \
 	VPBROADCASTB ESCAPE, Y8         \
@@ -50,12 +50,42 @@
 	ADDQ    DX, DI                  \
 	BYTES32(Y0, Y1)
 
-// MARK writes the marks of the words whose code C is the escape; T is lost.
-#define MARK(C, T) \
-	VPCMPEQB  Y8, C, T              \
-	VPMOVMSKB T, AX                 \
-	MOVL      AX, (R11)             \
-	ADDQ      $4, R11
+// NEXT8 makes X the next escapes at the places of the marks in the low byte of AX, which it moves out.
+#define NEXT8(X) \
+	MOVBLZX AX, CX                  \
+	VMOVQ   (R11), X                \
+	VPSHUFB (R10)(CX*8), X, X       \
+	POPCNTL CX, CX                  \
+	ADDQ    CX, R11                 \
+	SHRL    $8, AX
+
+// EXPONENTS adds the base to the codes C, and replaces the escapes among them by the next exponents. It jumps to end if fewer escapes are left than the
+// code may load, or than the group has. Y1, Y3, Y4 and Y5 are lost.
+#define EXPONENTS(C) \
+	CMPQ        BX, LEAST           \
+	JLT         end                 \
+	VPCMPEQB    Y8, C, Y5           \
+	VPMOVMSKB   Y5, AX              \
+	POPCNTL     AX, CX              \
+	CMPQ        BX, CX              \
+	JLT         end                 \
+	SUBQ        CX, BX              \
+	VPADDB      Y9, C, C            \
+	NEXT8(X1)                       \
+	NEXT8(X3)                       \
+	VPUNPCKLQDQ X3, X1, X1          \
+	NEXT8(X3)                       \
+	NEXT8(X4)                       \
+	VPUNPCKLQDQ X4, X3, X3          \
+	VINSERTI128 $1, X3, Y1, Y1      \
+	VPBLENDVB   Y5, Y1, C, C
+
+// DONE ends a function: it stores how many groups and escapes are left.
+#define DONE \
+	MOVQ R13, GROUPS                \
+	MOVQ BX, LEFT                   \
+	VZEROUPPER                      \
+	RET
 
 // TOPS makes Y0 and Y1 the top 16 bits of words from the bytes LOW and HIGH: words 0 to 7 and 16 to 23, and the others.
 #define TOPS(LOW, HIGH) \
@@ -65,8 +95,7 @@
 // TOPS8 does it for 8 bits of exponent. Y7 has 0x7f in each byte.
 #define TOPS8 \
 	PLANES32                        \
-	MARK(Y0, Y1)                    \
-	VPADDB  Y9, Y0, Y0              \
+	EXPONENTS(Y0)                   \
 	VMOVDQU (R8), Y2                \
 	ADDQ    $32, R8                 \
 	VPSRLW  $1, Y0, Y3              \
@@ -100,40 +129,44 @@
 	VPUNPCKHWD  Y0, Y4, Y1           \
 	VPUNPCKLWD  Y0, Y4, Y0
 
-// func decodeExp16(parts unsafe.Pointer)
-TEXT ·decodeExp16(SB), NOSPLIT, $0-8
-	MOVQ  parts+0(FP), SI
+// The two low bits of each byte.
+DATA low2<>+0(SB)/8, $0x0303030303030303
+GLOBL low2<>(SB), RODATA|NOPTR, $8
+
+// func decodeExp16(parts, escapes unsafe.Pointer)
+TEXT ·decodeExp16(SB), NOSPLIT, $0-16
+	MOVQ parts+0(FP), SI
+	MOVQ escapes+8(FP), R11
 	PREPARE(3)
 	VMOVQ BITS, X6
 	SPLAT(0x7f7f7f7f, X7, Y7)
-	SPLAT(0x07070707, X5, Y5)
-	SPLAT(0x03030303, X4, Y4)
 
 loop:
 	PLANES32
-	VPAND   Y8, Y0, Y2
-	MARK(Y2, Y1)
-	VPADDB  Y9, Y2, Y2
-	VPSLLW  $2, Y2, Y2
-	VPSRLW  X6, Y0, Y0
-	VPAND   Y5, Y0, Y0
-	VPAND   Y4, Y0, Y3
-	VPOR    Y3, Y2, Y2
-	VPSLLW  $5, Y0, Y0
-	VPANDN  Y0, Y7, Y0
-	VPOR    Y0, Y2, Y2
-	VMOVDQU (R8), Y3
-	ADDQ    $32, R8
+	VPAND        Y8, Y0, Y2
+	EXPONENTS(Y2)
+	VPSLLW       $2, Y2, Y2
+	VPSRLW       X6, Y0, Y0
+	VPBROADCASTQ low2<>(SB), Y3
+	VPAND        Y3, Y0, Y3
+	VPOR         Y3, Y2, Y2
+	VPSLLW       $5, Y0, Y0
+	VPANDN       Y0, Y7, Y0
+	VPOR         Y0, Y2, Y2
+	VMOVDQU      (R8), Y3
+	ADDQ         $32, R8
 	TOPS(Y3, Y2)
 	STORE2
-	DECQ    R13
-	JNZ     loop
-	VZEROUPPER
-	RET
+	DECQ         R13
+	JNZ          loop
 
-// func decodeExpB16(parts unsafe.Pointer)
-TEXT ·decodeExpB16(SB), NOSPLIT, $0-8
+end:
+	DONE
+
+// func decodeExpB16(parts, escapes unsafe.Pointer)
+TEXT ·decodeExpB16(SB), NOSPLIT, $0-16
 	MOVQ parts+0(FP), SI
+	MOVQ escapes+8(FP), R11
 	PREPARE(0)
 	SPLAT(0x7f7f7f7f, X7, Y7)
 
@@ -142,17 +175,19 @@ loop:
 	STORE2
 	DECQ R13
 	JNZ  loop
-	VZEROUPPER
-	RET
+
+end:
+	DONE
 
 // STORE4 writes words of four bytes, whose order is that of BEHIND16.
 #define STORE4(N, X, Y) \
 	VMOVDQU      X, (16*N)(R12)     \
 	VEXTRACTI128 $1, Y, (16*N+64)(R12)
 
-// func decodeExp32(parts unsafe.Pointer)
-TEXT ·decodeExp32(SB), NOSPLIT, $0-8
+// func decodeExp32(parts, escapes unsafe.Pointer)
+TEXT ·decodeExp32(SB), NOSPLIT, $0-16
 	MOVQ parts+0(FP), SI
+	MOVQ escapes+8(FP), R11
 	PREPARE(0)
 	SPLAT(0x7f7f7f7f, X7, Y7)
 
@@ -166,8 +201,9 @@ loop:
 	ADDQ $128, R12
 	DECQ R13
 	JNZ  loop
-	VZEROUPPER
-	RET
+
+end:
+	DONE
 
 // TOPS11 makes CODES, codes in lanes of 16 bits, the top 16 bits of words of eight bytes. REST has four bits of mantissa and the sign, and is lost, as T.
 #define TOPS11(CODES, REST, T) \
@@ -190,17 +226,23 @@ loop:
 	VEXTRACTI128 $1, Y5, (32*N+128)(R12) \
 	VEXTRACTI128 $1, Y4, (32*N+144)(R12)
 
-// func decodeExp64(parts unsafe.Pointer)
-TEXT ·decodeExp64(SB), NOSPLIT, $0-8
-	MOVQ         parts+0(FP), SI
+// func decodeExp64(parts, marks unsafe.Pointer)
+// It only marks the words whose exponents are escapes.
+TEXT ·decodeExp64(SB), NOSPLIT, $0-16
+	MOVQ parts+0(FP), SI
+	MOVQ marks+8(FP), R11
 	PREPARE(0)
+	MOVQ         WORDS, R10
 	VPBROADCASTW BASE, Y9
 	SPLAT(0x80008000, X6, Y6)
 	SPLAT(0x000f000f, X7, Y7)
 
 loop:
 	PLANES32
-	MARK(Y0, Y1)
+	VPCMPEQB   Y8, Y0, Y1
+	VPMOVMSKB  Y1, AX
+	MOVL       AX, (R11)
+	ADDQ       $4, R11
 	VMOVDQU    (DI), Y1
 	VPAND      prefix256<>+44(SB), Y1, Y1 // 5 planes
 	ADDQ       $20, DI

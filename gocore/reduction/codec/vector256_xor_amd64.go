@@ -17,7 +17,7 @@ func uniteWords4(x, planes, y unsafe.Pointer, bytes int)
 func uniteWords8(x, planes, y unsafe.Pointer, bytes int)
 
 //go:noescape
-func expandUnits(p, src, bitmap unsafe.Pointer, units, left, least int, table unsafe.Pointer) (done, taken int)
+func expandUnits(p, src, bitmap unsafe.Pointer, units, left, least int) (done, taken int)
 
 // uniteBy256 does what uniteByVectors does, with AVX2.
 func uniteBy256(x, planes, y []byte, size int) bool {
@@ -35,11 +35,12 @@ func uniteBy256(x, planes, y []byte, size int) bool {
 	return true
 }
 
-// shuffles has, for the marks of 8 bytes, the order in which VPSHUFB moves the first bytes to the marked places. It writes 0 for 0x80.
+// shuffles has, for the marks of 8 bytes, the order in which VPSHUFB moves the first bytes to the marked places. It writes 0 for 0x80. The last entry is
+// there since the assembly loads 16 bytes.
 var shuffles = newShuffles()
 
-func newShuffles() (table [256][8]byte) {
-	for m := range table {
+func newShuffles() (table [256 + 1][8]byte) {
+	for m := range 256 {
 		table[m] = [8]byte{0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80}
 		for source, left := 0, uint(m); left != 0; source, left = source+1, left&(left-1) {
 			table[m][bits.TrailingZeros(left)] = byte(source)
@@ -57,14 +58,13 @@ func expandBy256(p, src, bitmap []byte) (units, count int) {
 	if units = min(len(p)/vectorBytes, len(bitmap)/8); !vectors256 || units == 0 {
 		return 0, 0
 	}
-	table := unsafe.Pointer(&shuffles)
-	done, taken := expandUnits(begin(p), begin(src), begin(bitmap), units, len(src), expandLeast, table)
+	done, taken := expandUnits(begin(p), begin(src), begin(bitmap), units, len(src), expandLeast)
 	if done == units {
 		return units, taken
 	}
 	var last [expandLeast + 8]byte // fewer than expandLeast bytes are left
 	left := copy(last[:expandLeast], src[taken:])
-	more, count := expandUnits(begin(p[done*vectorBytes:]), begin(last[:]), begin(bitmap[8*done:]), units-done, left, 0, table)
+	more, count := expandUnits(begin(p[done*vectorBytes:]), begin(last[:]), begin(bitmap[8*done:]), units-done, left, 0)
 	if done+more < units {
 		return units, -1
 	}

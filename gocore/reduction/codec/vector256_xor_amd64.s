@@ -134,16 +134,16 @@ loop:
 	POPCNTL AX, AX                  \
 	ADDQ    AX, SI
 
-// func expandUnits(p, src, bitmap unsafe.Pointer, units, left, least int, table unsafe.Pointer) (done, taken int)
+// func expandUnits(p, src, bitmap unsafe.Pointer, units, left, least int) (done, taken int)
 // It ends before a unit of 64 bytes if fewer than least bytes of the source are left, or fewer than the unit has marks.
-TEXT ·expandUnits(SB), NOSPLIT, $0-72
+TEXT ·expandUnits(SB), NOSPLIT, $0-64
 	MOVQ  p+0(FP), DI
 	MOVQ  src+8(FP), SI
 	MOVQ  bitmap+16(FP), DX
 	MOVQ  units+24(FP), CX
 	MOVQ  left+32(FP), BX
 	MOVQ  least+40(FP), R9
-	MOVQ  table+48(FP), R8
+	LEAQ  ·shuffles(SB), R8
 	VPXOR Y2, Y2, Y2
 
 loop:
@@ -182,9 +182,9 @@ short:
 end:
 	MOVQ units+24(FP), AX
 	SUBQ CX, AX
-	MOVQ AX, done+56(FP)
+	MOVQ AX, done+48(FP)
 	MOVQ left+32(FP), AX
 	SUBQ BX, AX
-	MOVQ AX, taken+64(FP)
+	MOVQ AX, taken+56(FP)
 	VZEROUPPER
 	RET

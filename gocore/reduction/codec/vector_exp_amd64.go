@@ -10,9 +10,9 @@ type expParts struct {
 	escapes                      unsafe.Pointer
 	plain                        unsafe.Pointer
 	groups, bits                 int
-	base, escape                 uint64         // writing: exponents; reading: the base in its place in the top 16 bits
-	left                         int            // reading: escapes that were not read; below 0 if they were too few
-	marks                        unsafe.Pointer // reading with AVX2: for each group the words whose exponents are escapes
+	base, escape                 uint64 // writing: exponents; reading: the base in its place in the top 16 bits, or as it is with AVX2
+	left                         int    // reading: escapes that were not read; below 0 if they were too few
+	least                        int    // reading with AVX2: how many escapes must be left for another group
 }
 
 //go:noescape
