@@ -15,7 +15,7 @@
 	MOVQ    R9, R10                 \
 	SUBQ    AX, R10
 
-// ARGUMENTS loads the arguments of all functions below.
+// ARGUMENTS loads the arguments of the functions that unpack.
 #define ARGUMENTS \
 	MOVQ z+0(FP), DI                \
 	MOVQ src+8(FP), SI              \
@@ -157,13 +157,13 @@ GLOBL high256<>(SB), RODATA|NOPTR, $32
 // ACROSS adds the sum of the low half of Y0 to its high half, and CARRY to all words. CARRY becomes the last word, in one addition: the next
 // register waits for no more than that. Y10 repeats the last word of 16 bytes.
 #define ACROSS(ADD, CARRY) \
-	VPSHUFB Y10, Y0, Y1             \
+	VPSHUFB    Y10, Y0, Y1          \
 	VPERM2I128 $0x01, Y1, Y1, Y2    \
-	ADD     Y1, Y2, Y3              \
-	VPAND   Y14, Y2, Y2             \
-	ADD     Y2, Y0, Y0              \
-	ADD     CARRY, Y0, Y0           \
-	ADD     Y3, CARRY, CARRY
+	ADD        Y1, Y2, Y3           \
+	VPAND      Y14, Y2, Y2          \
+	ADD        Y2, Y0, Y0           \
+	ADD        CARRY, Y0, Y0        \
+	ADD        Y3, CARRY, CARRY
 
 // SUMS is the rest of a function, behind its arguments. Y8 has the last change, Y9 the last word, and SI the address of the next words of the reference, or 0.
 #define SUMS(LANES, ADD, SUB, SHIFT, BROADCAST) \
