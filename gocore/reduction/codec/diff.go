@@ -131,8 +131,8 @@ func readDiff(v *view, w *widths, body []byte) bool {
 	if !ok || order < 1 || order > 2 || len(planes) != w.planes*blockWords(v.size)/8 {
 		return false
 	}
-	if wordsByVectors(v.plain[:w.blocks*blockBytes(v.size)], planes, w.all(), first, int(order), v.size) {
-		v.addReference()
+	n := w.blocks * blockBytes(v.size)
+	if wordsByVectors(v.plain[:n], planes, w.all(), v.referenceOf(n), first, int(order), v.size) {
 		return true
 	}
 	again := uint64(0) // all bits, if the sums are summed again
@@ -150,6 +150,14 @@ func readDiff(v *view, w *widths, body []byte) bool {
 		readDiff64(v, w, planes, first, again)
 	}
 	return true
+}
+
+// referenceOf is the reference of the first n bytes of words; nil if there is none.
+func (v *view) referenceOf(n int) []byte {
+	if v.reference == nil {
+		return nil
+	}
+	return v.reference[:n]
 }
 
 // addReference adds the words of the reference, if there is one.

@@ -50,7 +50,7 @@ func noise(at int) [8]byte {
 }
 
 // The format cannot change unnoticed: the containers of fixed regions are in a file, and so decode as they did.
-func TestGolden(t *testing.T) { bothWays(t, testGolden) }
+func TestGolden(t *testing.T) { everyWay(t, testGolden) }
 
 func testGolden(t *testing.T) {
 	const name = "testdata/golden.txt"
@@ -101,7 +101,7 @@ func decodeGolden(t *testing.T, lines []string) {
 }
 
 // Whole chunks of all families, and a short one, have the bytes that they had: the hashes of their containers are in a file.
-func TestGoldenHashes(t *testing.T) { bothWays(t, testGoldenHashes) }
+func TestGoldenHashes(t *testing.T) { everyWay(t, testGoldenHashes) }
 
 func testGoldenHashes(t *testing.T) {
 	onlyOne(t)

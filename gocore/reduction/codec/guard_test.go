@@ -9,7 +9,7 @@ import (
 )
 
 // guarded returns memory that ends where a page begins that cannot be read.
-func guarded(t *testing.T, n int) []byte {
+func guarded(t testing.TB, n int) []byte {
 	page := syscall.Getpagesize()
 	whole := (n + page - 1) / page * page
 	p, err := syscall.Mmap(-1, 0, whole+page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
@@ -26,6 +26,10 @@ func guarded(t *testing.T, n int) []byte {
 // Nothing is read or written behind the buffers: the process would end.
 func TestNothingIsTouchedOutside(t *testing.T) {
 	onlyOne(t)
+	everyWay(t, testNothingIsTouchedOutside)
+}
+
+func testNothingIsTouchedOutside(t *testing.T) {
 	for _, n := range []int{ChunkBytes, 64 * 40, ChunkBytes - 33} {
 		plain, reference, dst, back := guarded(t, n), guarded(t, n), guarded(t, n), guarded(t, n)
 		for _, k := range kinds {
@@ -47,4 +51,19 @@ func TestNothingIsTouchedOutside(t *testing.T) {
 			}
 		}
 	}
+}
+
+// FuzzOutside mutates payloads that end where readable memory ends: the process would end if a decoder read behind them.
+func FuzzOutside(f *testing.F) {
+	addPayloads(f)
+	reference, back, room := guarded(f, ChunkBytes), guarded(f, ChunkBytes), guarded(f, ChunkBytes)
+	fillFamily(reference, Int8, 0, 9)
+	f.Fuzz(func(_ *testing.T, payload []byte, mode, kind byte) {
+		at := max(0, len(room)-len(payload))
+		copy(room[at:], payload)
+		decode := func() { new(decoder).chunk(back, room[at:], reference, Mode(mode%8), kinds[int(kind)%len(kinds)]) }
+		decode()
+		defer onlyVectors256()()
+		decode()
+	})
 }

@@ -37,7 +37,7 @@ func testPlanes[T word](t *testing.T, words int, write func(planes []byte, z []T
 	})
 }
 
-func TestPlanes(t *testing.T) { bothWays(t, testAllPlanes) }
+func TestPlanes(t *testing.T) { everyWay(t, testAllPlanes) }
 
 func testAllPlanes(t *testing.T) {
 	t.Run("8", func(t *testing.T) {

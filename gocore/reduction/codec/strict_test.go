@@ -83,7 +83,7 @@ func compare(t *rapid.T, h *histogram, want []uint32) {
 }
 
 // Escapes that are no exponents, that are too many or too few, are refused.
-func TestEscapesThatAreNone(t *testing.T) { bothWays(t, testEscapesThatAreNone) }
+func TestEscapesThatAreNone(t *testing.T) { everyWay(t, testEscapesThatAreNone) }
 
 func testEscapesThatAreNone(t *testing.T) {
 	for _, k := range []Kind{Float16, BFloat16, Float32, Float64} {
@@ -124,7 +124,7 @@ func decodesChunk(payload []byte, k Kind) bool {
 }
 
 // A sparse form that is cut, or has a mark behind the end, is refused; bytes behind it are left.
-func TestSparseForm(t *testing.T) { bothWays(t, testSparseForm) }
+func TestSparseForm(t *testing.T) { everyWay(t, testSparseForm) }
 
 func testSparseForm(t *testing.T) {
 	r := source(5)

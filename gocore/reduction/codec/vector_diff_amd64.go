@@ -99,9 +99,13 @@ func planesByVectors(dst, z, widths []byte, size int) (blocks, behind int) {
 	return n, behind
 }
 
-// wordsByVectors writes the words whose differences are in planes, as readDiff does; z has whole blocks. It returns false, and does nothing, if it cannot.
-func wordsByVectors(z, planes, widths []byte, first uint64, order, size int) bool {
-	if !vectors || len(z) == 0 || len(z)%vectorBytes != 0 {
+// wordsByVectors writes the words whose differences are in planes, as readDiff does; z has whole blocks. It adds the words of the reference, which is nil or
+// as long as z. It returns false, and does nothing, if it cannot.
+func wordsByVectors(z, planes, widths, reference []byte, first uint64, order, size int) bool {
+	if !vectors {
+		return wordsBy256(z, planes, widths, reference, first, order, size)
+	}
+	if len(z) == 0 || len(z)%vectorBytes != 0 {
 		return false
 	}
 	read, sum := blocksOfShort, sums64
@@ -118,6 +122,7 @@ func wordsByVectors(z, planes, widths []byte, first uint64, order, size int) boo
 	}
 	read(begin(z), begin(planes), begin(widths), len(widths), unsafe.Pointer(&toBlocks[size]), planeShift(size))
 	sum(begin(z), len(z), first, order, unsafe.Pointer(&sumTables[size]))
+	combineByVectors(z, z, reference, size, false)
 	return true
 }
 

@@ -10,8 +10,9 @@ type expParts struct {
 	escapes                      unsafe.Pointer
 	plain                        unsafe.Pointer
 	groups, bits                 int
-	base, escape                 uint64 // writing: exponents; reading: the base in its place in the top 16 bits
+	base, escape                 uint64 // writing: exponents; reading: the base in its place in the top 16 bits, or as it is with AVX2
 	left                         int    // reading: escapes that were not read; below 0 if they were too few
+	least                        int    // reading with AVX2: how many escapes must be left for another group
 }
 
 //go:noescape
@@ -139,7 +140,10 @@ func writeExpByVectors(body []byte, c *codes, f *float, v *view) bool {
 
 // readExpByVectors does what readExp does behind the head of the body. done is false, and nothing was done, if it cannot.
 func readExpByVectors(body []byte, c *codes, f *float, v *view) (done, ok bool) {
-	if !vectors || v.words == 0 || v.words%groupWords != 0 {
+	if !vectors {
+		return readExpBy256(body, c, f, v)
+	}
+	if v.words == 0 || v.words%groupWords != 0 {
 		return false, false
 	}
 	p, escapes := divideExp(body, c, f, v)

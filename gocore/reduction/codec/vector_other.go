@@ -5,13 +5,16 @@ package codec
 // vectors is set where assembly replaces loops.
 var vectors = false
 
+// vectors256 is set where assembly for AVX2 decodes.
+var vectors256 = false
+
 func differencesByVectors(*differences, []byte, int) bool { return false }
 
 func stepsByVectors(*widths) bool { return false }
 
 func planesByVectors(dst, _, _ []byte, _ int) (blocks, behind int) { return 0, len(dst) }
 
-func wordsByVectors(_, _, _ []byte, _ uint64, _, _ int) bool { return false }
+func wordsByVectors(_, _, _, _ []byte, _ uint64, _, _ int) bool { return false }
 
 func writeExpByVectors([]byte, *codes, *float, *view) bool { return false }
 

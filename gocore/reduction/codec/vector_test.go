@@ -14,19 +14,36 @@ func onlyOne(t *testing.T) {
 	}
 }
 
-// bothWays runs a test with the assembly, if the processor has the instructions, and without it.
-func bothWays(t *testing.T, test func(t *testing.T)) {
+// everyWay runs a test without the assembly, and with each assembly whose instructions the processor has.
+func everyWay(t *testing.T, test func(t *testing.T)) {
 	t.Run("plain", func(t *testing.T) {
 		defer withoutVectors()()
 		test(t)
 	})
+	if vectors256 {
+		t.Run("vectors256", func(t *testing.T) {
+			defer onlyVectors256()()
+			test(t)
+		})
+	}
 	if vectors {
 		t.Run("vectors", test)
 	}
 }
 
-// withoutVectors switches the assembly off, and returns what switches it on again.
+// withoutVectors switches all assembly off, and returns a function that switches it on again.
 func withoutVectors() (restore func()) {
+	before := vectors256
+	vectors256 = false
+	restoreWide := onlyVectors256()
+	return func() {
+		vectors256 = before
+		restoreWide()
+	}
+}
+
+// onlyVectors256 switches the assembly for AVX-512 off, and returns a function that switches it on again.
+func onlyVectors256() (restore func()) {
 	before := vectors
 	vectors = false
 	return func() { vectors = before }
@@ -56,6 +73,24 @@ func TestVectorsWriteTheSameBytes(t *testing.T) {
 	})
 }
 
+func TestVectors256DecodeTheSameBytes(t *testing.T) {
+	if !vectors256 {
+		t.Skip("this processor has no AVX2, or the race detector is on")
+	}
+	defer onlyVectors256()()
+	rapid.Check(t, func(t *rapid.T) {
+		x := drawRegion(t)
+		container := encode(t, x.plain, x.reference, Options{Kind: x.kind, Modes: x.modes})
+		if back := dirty(len(x.plain)); Decode(back, container, x.reference, 1) != nil || !bytes.Equal(back, x.plain) {
+			t.Fatal("AVX2 decodes other bytes")
+		}
+		defer withoutVectors()()
+		if back := dirty(len(x.plain)); Decode(back, container, x.reference, 1) != nil || !bytes.Equal(back, x.plain) {
+			t.Fatal("loops decode other bytes")
+		}
+	})
+}
+
 // Payloads of any bytes decode to the same bytes or errors, with and without the assembly.
 func testSameDecoding(t *testing.T, payload, reference []byte, n int, m Mode, k Kind) {
 	decode := func() ([]byte, bool) {
@@ -64,14 +99,18 @@ func testSameDecoding(t *testing.T, payload, reference []byte, n int, m Mode, k 
 		return dst, ok
 	}
 	got, ok := decode()
-	defer withoutVectors()()
-	if want, fine := decode(); ok != fine || ok && !bytes.Equal(got, want) {
-		t.Fatalf("%v, %v, %d B: vectors accept a payload: %v; loops: %v", m, k, n, ok, fine)
+	for what, choose := range map[string]func() func(){"AVX2": onlyVectors256, "loops": withoutVectors} {
+		restore := choose()
+		want, fine := decode()
+		restore()
+		if ok != fine || ok && !bytes.Equal(got, want) {
+			t.Fatalf("%v, %v, %d B: the fastest way accepts a payload: %v; %s: %v", m, k, n, ok, what, fine)
+		}
 	}
 }
 
-// FuzzVectors mutates the payloads of whole chunks.
-func FuzzVectors(f *testing.F) {
+// addPayloads adds payloads of whole chunks, of each mode and kind.
+func addPayloads(f *testing.F) {
 	plain := make([]byte, ChunkBytes)
 	for i, k := range kinds {
 		for m := range modes {
@@ -85,6 +124,11 @@ func FuzzVectors(f *testing.F) {
 			f.Add(dst[:entry.Bytes], byte(entry.Mode), byte(i))
 		}
 	}
+}
+
+// FuzzVectors mutates the payloads of whole chunks.
+func FuzzVectors(f *testing.F) {
+	addPayloads(f)
 	reference := make([]byte, ChunkBytes)
 	fillFamily(reference, Int8, 0, 9)
 	f.Fuzz(func(t *testing.T, payload []byte, mode, kind byte) {
@@ -151,4 +195,72 @@ func testShortest(t *testing.T, k Kind, allowed Modes, plain, reference []byte) 
 	if got := e.Chunk(make([]byte, len(plain)), plain, reference); got.Mode != best || got.Bytes != sizes[best] {
 		t.Fatalf("%v, modes %b, %d B: %v with %d B of the sizes %d", k, allowed, len(plain), got.Mode, got.Bytes, sizes)
 	}
+}
+
+// Escapes at the end of a chunk, at its front and everywhere, and some too many or too few.
+func TestVectorsTakeTheSameEscapes(t *testing.T) {
+	onlyOne(t)
+	for _, k := range []Kind{Float16, BFloat16, Float32, Float64} {
+		size := int(k.Word)
+		for n := range 90 {
+			for _, at := range []int{0, ChunkBytes/size - n, 7} {
+				plain := make([]byte, ChunkBytes)
+				fillFamily(plain, k, 6, 1)
+				for i := range n {
+					word := (at + i) % (ChunkBytes / size)
+					if at == 7 {
+						word = i * 61 % (ChunkBytes / size)
+					}
+					clear(plain[word*size:][:size])
+				}
+				e, err := NewEncoder(k, Only(Exp))
+				if err != nil {
+					t.Fatal(err)
+				}
+				dst := make([]byte, ChunkBytes+9)
+				entry := e.Chunk(dst, plain, nil)
+				for cut := -9; cut <= 9; cut += 3 {
+					testSameDecoding(t, dst[:entry.Bytes+cut:entry.Bytes+cut], nil, ChunkBytes, entry.Mode, k)
+				}
+			}
+		}
+	}
+}
+
+// Blocks of any widths: many planes, or none, in the first and the last ones.
+func TestVectorsReadTheSameBlocks(t *testing.T) {
+	onlyOne(t)
+	rapid.Check(t, func(t *rapid.T) {
+		k := rapid.SampledFrom([]Kind{Int8, Int16, Int32, Int64}).Draw(t, "kind")
+		size, r := int(k.Word), source(rapid.Uint64().Draw(t, "seed"))
+		plain, word := make([]byte, ChunkBytes), uint64(0)
+		for at := 0; at < ChunkBytes; {
+			most := rapid.SampledFrom([]uint64{0, 0, 1, 100, 1<<7 - 1, 1 << 20, 1<<64 - 1}).Draw(t, "most")
+			for range rapid.IntRange(1, 4000).Draw(t, "words") {
+				if at == ChunkBytes {
+					break
+				}
+				if most > 0 {
+					word += r.Uint64() % most
+				}
+				for j := range size {
+					plain[at+j] = byte(word >> (8 * j))
+				}
+				at += size
+			}
+		}
+		reference := change(plain, k, 3, 1)
+		for _, m := range []Mode{Diff, Step} {
+			container := encode(t, plain, reference, Options{Kind: k, Modes: Only(m)})
+			for _, choose := range []func() func(){onlyVectors256, withoutVectors} {
+				restore := choose()
+				back := dirty(ChunkBytes)
+				err := Decode(back, container, reference, 1)
+				restore()
+				if err != nil || !bytes.Equal(back, plain) {
+					t.Fatalf("%v, %v: other bytes, or %v", k, m, err)
+				}
+			}
+		}
+	})
 }

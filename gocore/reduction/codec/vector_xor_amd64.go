@@ -78,7 +78,10 @@ func bytePlanesByVectors(planes, x, y []byte, size int) bool {
 
 // uniteByVectors writes the words of byte planes XOR y. It returns false, and does nothing, if it cannot.
 func uniteByVectors(x, planes, y []byte, size int) bool {
-	if !vectors || len(x) == 0 || len(x)%vectorBytes != 0 || len(planes) < len(x) || len(y) < len(x) {
+	if !vectors {
+		return uniteBy256(x, planes, y, size)
+	}
+	if len(x) == 0 || len(x)%vectorBytes != 0 || len(planes) < len(x) || len(y) < len(x) {
 		return false
 	}
 	do := xorWords64
@@ -114,7 +117,10 @@ func compressByVectors(dst, p, bitmap []byte) (units, count int) {
 // expandByVectors does what expand does for the first units of 64 bytes, as many as it can. It returns their number, and that of the bytes that it took
 // from src; below 0 if src is too short.
 func expandByVectors(p, src, bitmap []byte) (units, count int) {
-	if units = min(len(p)/vectorBytes, len(bitmap)/8); !vectors || units == 0 {
+	if !vectors {
+		return expandBy256(p, src, bitmap)
+	}
+	if units = min(len(p)/vectorBytes, len(bitmap)/8); units == 0 {
 		return 0, 0
 	}
 	return units, expand64s(begin(p), begin(src), begin(bitmap), units, len(src))

@@ -129,7 +129,7 @@ func (w *widths) read(src []byte, blocks, most int) (rest []byte, ok bool) {
 		return nil, false
 	}
 	form, rest := rest[:planes], rest[planes:]
-	if !wordsByVectors(w.list[:blocks], form, heads, 0, 1, 1) {
+	if !wordsByVectors(w.list[:blocks], form, heads, nil, 0, 1, 1) {
 		w.sum(form, heads)
 	}
 	if w.exceed(most) {
