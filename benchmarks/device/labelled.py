@@ -89,8 +89,16 @@ def _compared(
     room.want(data, now.checkpoint.data)
     made = Difference(driver, lineage.form, lineage.seed, launches, data, GATHERERS, room.allocate)
     kept = Record(room.allocate(record.size), 2 * lineage.capacity, lineage.capacity, room.allocate(8))
+    half = made.chunks // 64 * 32
     labels = Labels(
-        made, kept, seed=lineage.seed, tree=lineage.tree, data=data, blocks=GATHERERS, allocate=room.allocate
+        made,
+        kept,
+        seed=lineage.seed,
+        tree=lineage.tree,
+        data=data,
+        blocks=GATHERERS,
+        allocate=room.allocate,
+        cuts=[half, made.chunks - half],
     )
     room.give(kept.at, record)
     room.give(kept.length, np.array([before.recorded if before else 0], "<u8").view(np.uint8))

@@ -8,31 +8,46 @@ from __future__ import annotations
 import functools
 import statistics
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .beside import Subject
+from .beside import TELLING, Subject, struct
 from .contest import GATHERERS, SEED, Times
 from .differences import DIGEST, TILE, Difference, Form, Numbers, Region
 from .encoded import fill
 from .kernels import Bytes, Driver, Work
-from .labels import COUNTED, COUNTS, SHIFT, STAGES, Labels, Record
-from .ways import Host
+from .labels import COUNTED, COUNTS, CUT_END, CUT_STAGES, REST, SHIFT, STAGES, Labels, Record
+from .ways import AHEAD, Host, stream
 
 METHODS = ("list", "tree")
 BEFORE, AFTER = 1, 2
 """Numbers of the checkpoint that fills the record, and of the one that is timed."""
 
 
+PARTS = 16
+"""Cuts of a region whose first occurrences are copied while others are labelled."""
+
+
+class Streams:
+    """Streams beside the driver's own: one labels while that scans, and one copies."""
+
+    def __init__(self, driver: Driver) -> None:
+        self.labels, self.copies = stream(driver, -5), stream(driver, 0)
+
+
 class Entries:
     """Pinned memory for counts and entries of so many chunks."""
 
     def __init__(self, driver: Driver, chunks: int) -> None:
-        self.counts = driver.pinned(COUNTS.itemsize)
+        self.counts, self.ends = driver.pinned(COUNTS.itemsize), driver.pinned(CUT_END * PARTS)
         self.firsts, self.shifts = driver.pinned(8 * chunks), driver.pinned(SHIFT * chunks)
+
+    def stored(self, cut: int) -> int:
+        """The bytes of first occurrences up to the end of a cut that has told it; -1: before all."""
+        return 0 if cut < 0 else int(self.ends.view("<u8")[3 * cut + 2])
 
     def found(self) -> dict[str, int]:
         """The counts."""
@@ -43,17 +58,49 @@ class Deduplication:
     """A region that is de-duplicated again and again: its lineage on the device, and the results of a checkpoint."""
 
     def __init__(
-        self, driver: Driver, form: Form, method: str, at: int, size: int, gathered: int, blocks: int, capacity: int
+        self,
+        driver: Driver,
+        form: Form,
+        method: str,
+        at: int,
+        size: int,
+        gathered: int,
+        blocks: int,
+        capacity: int,
+        parts: int = 1,
     ) -> None:
+        """Of parts, each has as many whole tiles, and as many chunks of whole words of the bitmap."""
         self.driver, self.form, self.method, self.gathered, self.size = driver, form, method, gathered, size
         chunks, tiles = -(-size // form.chunk), -(-size // TILE)
         self._leaves, self._leaves_bytes = driver.allocate(chunks * DIGEST), chunks * DIGEST
         self.sums, self.sums_bytes = driver.allocate(8 * tiles), 8 * tiles
-        region = Region(at, size, self._leaves, 0, self.sums, chunks)
-        self._made = Difference(driver, form, SEED, [[region]], gathered, blocks)
         self._record = Record.of(driver, capacity, driver.allocate)
-        tree = method == "tree"
-        self.labels = Labels(self._made, self._record, seed=SEED, tree=tree, data=gathered, blocks=blocks)
+        whole = Region(at, size, self._leaves, 0, self.sums, chunks)
+        each, own = size // parts, chunks // parts
+        cuts = [
+            Region(at + i * each, each, self._leaves + i * own * DIGEST, 0, self.sums + i * (each // TILE) * 8, own)
+            for i in range(parts)
+        ]
+        self._made, self.labels = self._launches([whole], whole, blocks)
+        self._parted, self._labels_by_cut = self._made, self.labels
+        if parts > 1:
+            self._parted, self._labels_by_cut = self._launches(cuts, whole, blocks)
+        self._gathered = [driver.event() for _ in cuts]
+
+    def _launches(self, cuts: Sequence[Region], whole: Region, blocks: int) -> tuple[Difference, Labels]:
+        made = Difference(self.driver, self.form, SEED, [[cut] for cut in cuts], self.gathered, blocks)
+        chunks = [part.chunks for part in made.parts]
+        tree = self.method == "tree"
+        return made, Labels(
+            made,
+            self._record,
+            seed=SEED,
+            tree=tree,
+            data=self.gathered,
+            blocks=blocks,
+            cuts=chunks,
+            regions=[whole],
+        )
 
     def __str__(self) -> str:
         return f"{self.form}, {self.method}"
@@ -67,6 +114,11 @@ class Deduplication:
         """Queues the removal of all digests from the record."""
         self._record.clear(self.driver)
 
+    def number(self, checkpoint: int) -> None:
+        """Tells the number of the next checkpoint."""
+        self.labels.begin(checkpoint)
+        self._labels_by_cut.begin(checkpoint)
+
     def hash(self) -> None:
         """Queues the scan and the listing of what has changed."""
         self._made.clear()
@@ -79,41 +131,80 @@ class Deduplication:
         self.hash()
         self.labels.queue()
 
-    def copy(self, host: Host, entries: Entries) -> int:
-        """Copies first occurrences, entries and checksums' hashes to pinned memory; returns the first two's bytes."""
+    def serial(self, host: Host, entries: Entries) -> int:
+        """Brings first occurrences, entries and checksums' hashes to the host; returns the bytes of the first two."""
+        self.queue()
         stream = self.driver.stream
-        host.take(entries.counts, 0, self.labels.counts, entries.counts.size, stream)
+        found = self._found(self.labels, host, entries, stream)
+        host.take(host.data, 0, self.gathered, found["bytes"], stream)
+        return found["bytes"] + self._take_entries(self.labels, found, host, entries, stream)
+
+    def overlapped(self, host: Host, entries: Entries, streams: Streams) -> int:
+        """The same by cuts: while one is scanned, the one before is labelled, and an earlier one is copied."""
+        driver, made, labels = self.driver, self._parted, self._labels_by_cut
+        labels.clear()
+        made.clear()
+        for number in range(len(made.parts) + AHEAD):
+            if number < len(made.parts):
+                part, ready = made.parts[number], self._gathered[number]
+                part.scan()
+                driver.call("cuEventRecord", ready, driver.stream)
+                driver.call("cuStreamWaitEvent", streams.labels, ready, 0)
+                part.list_changed(streams.labels)
+                labels.queue(CUT_STAGES, number, streams.labels)
+                values = {"from": labels.ends + CUT_END * (number + 1), "to": _address(entries.ends) + CUT_END * number}
+                driver.launch("velocpy_beside_tell", 1, 32, struct(TELLING, **values), streams.labels)
+                driver.call("cuEventRecord", ready, streams.labels)
+            if number == len(made.parts) - 1:
+                labels.queue(REST, stream=streams.labels)
+            if number >= AHEAD:
+                driver.call("cuEventSynchronize", self._gathered[number - AHEAD])
+                begin, end = entries.stored(number - AHEAD - 1), entries.stored(number - AHEAD)
+                host.take(host.data, begin, self.gathered + begin, end - begin, streams.copies)
+        found = self._found(labels, host, entries, streams.labels)
+        stored = self._take_entries(labels, found, host, entries, streams.labels)
+        driver.call("cuStreamSynchronize", streams.copies)
+        return found["bytes"] + stored
+
+    def _found(self, labels: Labels, host: Host, entries: Entries, stream: object) -> dict[str, int]:
+        host.take(entries.counts, 0, labels.counts, entries.counts.size, stream)
         host.take(host.sums, 0, self.sums, self.sums_bytes, stream)
-        self.driver.synchronize()
-        found = entries.found()
-        sizes = found["bytes"], 8 * found["first_entries"], SHIFT * found["shift_entries"]
-        host.take(host.data, 0, self.gathered, sizes[0], stream)
-        host.take(entries.firsts, 0, self.labels.first_entries, sizes[1], stream)
-        host.take(entries.shifts, 0, self.labels.shift_entries, sizes[2], stream)
-        self.driver.synchronize()
+        self.driver.call("cuStreamSynchronize", stream)
+        return entries.found()
+
+    def _take_entries(self, labels: Labels, found: dict[str, int], host: Host, entries: Entries, stream: object) -> int:
+        sizes = 8 * found["first_entries"], SHIFT * found["shift_entries"]
+        host.take(entries.firsts, 0, labels.first_entries, sizes[0], stream)
+        host.take(entries.shifts, 0, labels.shift_entries, sizes[1], stream)
+        self.driver.call("cuStreamSynchronize", stream)
         return sum(sizes)
+
+
+def _address(array: Bytes) -> int:
+    return array.ctypes.data
 
 
 class Labelling:
     """A method on a region of which chosen chunks change."""
 
-    def __init__(self, form: Form, method: str, subject: Subject, gathered: int) -> None:
+    def __init__(self, form: Form, method: str, subject: Subject, gathered: int, parts: int) -> None:
         self.driver, self.subject, self.gathered = subject.driver, subject, gathered
         blocks = GATHERERS * subject.processors
         # All chunks of two checkpoints, and the nodes above them.
         capacity = 4 * (subject.size // form.chunk)
         size = subject.size
-        self.work = Deduplication(subject.driver, form, method, subject.at, size, gathered, blocks, capacity)
+        self.work = Deduplication(subject.driver, form, method, subject.at, size, gathered, blocks, capacity, parts)
         self.labels = self.work.labels
+        self.wrong_on_host = 0
 
     def ahead(self) -> None:
         """Queues a checkpoint whose digests an empty record gets, and then the change of the next one."""
         self.work.forget()
         self.subject.change()
-        self.labels.begin(BEFORE)
+        self.work.number(BEFORE)
         self.work.queue()
         self.subject.change()
-        self.labels.begin(AFTER)
+        self.work.number(AFTER)
 
     def stages(self, rounds: int) -> Times:
         """Milliseconds of the device for each stage, and for all together, by round."""
@@ -140,18 +231,36 @@ class Labelling:
                     took[name].append(driver.milliseconds(first, last))
         return took
 
-    def on_host(self, host: Host, entries: Entries, rounds: int) -> list[float]:
-        """Milliseconds of the host until first occurrences, entries and checksums' hashes are in pinned memory."""
-        took = []
+    def on_host(self, host: Host, entries: Entries, streams: Streams, rounds: int) -> Times:
+        """Milliseconds of the host until all is in pinned memory, by turns: serial, overlapped, and Full."""
+        ways: dict[str, Callable[[], object]] = {
+            "serial": lambda: self.work.serial(host, entries),
+            "overlapped": lambda: self.work.overlapped(host, entries, streams),
+            "Full": lambda: self._full(host),
+        }
+        names = list(ways)
+        took: Times = {name: [] for name in ways}
         for number in range(-1, rounds):
-            self.ahead()
-            self.driver.synchronize()
-            began = time.perf_counter()
-            self.work.queue()
-            self.work.copy(host, entries)
-            if number >= 0:
-                took.append((time.perf_counter() - began) * 1e3)
+            for name in names[number % len(names) :] + names[: number % len(names)]:
+                self.ahead()
+                self.driver.synchronize()
+                began = time.perf_counter()
+                ways[name]()
+                if number >= 0:
+                    took[name].append((time.perf_counter() - began) * 1e3)
+                if name != "Full":
+                    self.wrong_on_host += self._wrong_on_host(host, entries)
         return took
+
+    def _full(self, host: Host) -> None:
+        host.take(host.data, 0, self.subject.at, self.subject.size, self.driver.stream)
+        self.driver.synchronize()
+
+    def _wrong_on_host(self, host: Host, entries: Entries) -> int:
+        chosen = self.subject.chosen
+        firsts = entries.firsts.view("<u8")[: entries.found()["first_entries"]]
+        wrong = wrong_entries(firsts, chosen, tree=self.work.method == "tree")
+        return wrong + self.subject.differing(_address(host.data))
 
     def wrong(self) -> int:
         """How much is wrong of a checkpoint whose chosen chunks have bytes that nothing else has."""
@@ -174,10 +283,10 @@ class Labelling:
         """
         driver = self.driver
         self.work.begin()
-        self.labels.begin(BEFORE)
+        self.work.number(BEFORE)
         self.work.queue()
         self._swap()
-        self.labels.begin(AFTER)
+        self.work.number(AFTER)
         began, ended = driver.event(), driver.event()
         driver.call("cuEventRecord", began, driver.stream)
         self.work.queue()
@@ -218,22 +327,22 @@ def wrong_entries(entries: npt.NDArray[np.uint64], chosen: Numbers, *, tree: boo
 
 
 def rows(
-    driver: Driver, forms: Sequence[Form], block: Bytes, shares: Sequence[float], rounds: int
+    driver: Driver, forms: Sequence[Form], block: Bytes, shares: Sequence[float], rounds: int, parts: int = PARTS
 ) -> Iterator[dict[str, Any]]:
     """Rows of both methods on a region whose bytes are those of the block, none of whose chunks are equal."""
     size = block.size
     chunks = size // min(form.chunk for form in forms)
-    host, entries = Host(driver, size, chunks, 1), Entries(driver, chunks)
+    host, entries, streams = Host(driver, size, chunks, 1), Entries(driver, chunks), Streams(driver)
     for form in forms:
         for method in METHODS:
             subject, gathered = Subject(driver, block, size), driver.allocate(size)
-            work = Labelling(form, method, subject, gathered)
+            work = Labelling(form, method, subject, gathered, parts)
             for share in shares:
                 subject.choose(form.chunk, share)
                 took = work.stages(rounds)
-                wrong = work.wrong()
-                took["to the host"] = work.on_host(host, entries, rounds)
-                yield _row(work, f"{100 * share:g} %", took, wrong + work.wrong())
+                wrong, work.wrong_on_host = work.wrong(), 0
+                took |= work.on_host(host, entries, streams, rounds)
+                yield _row(work, f"{100 * share:g} %", took, wrong + work.wrong_on_host)
                 subject.restore()
             moved = [work.move() for _ in range(rounds)]
             yield _row(work, "moved", {"on device": [ms for ms, _ in moved]}, sum(wrong for _, wrong in moved))
@@ -243,6 +352,10 @@ def rows(
 def _row(work: Labelling, changed: str, took: Times, wrong: int) -> dict[str, Any]:
     size = work.subject.size
     row: dict[str, Any] = {"what": str(work.work), "MiB": size >> 20, "changed": changed, "wrong": wrong}
-    row |= {f"{n} µs": statistics.median(ms) * 1e3 for n, ms in took.items() if n not in ("on device", "to the host")}
-    row |= {f"{n} GB/s": size / statistics.median(took[n]) / 1e6 for n in ("on device", "to the host") if n in took}
+    device = ("hash", *STAGES)
+    row |= {f"{n} µs": statistics.median(took[n]) * 1e3 for n in device if n in took}
+    row |= {f"{n} GB/s": size / statistics.median(ms) / 1e6 for n, ms in took.items() if n not in device}
+    if "Full" in took:
+        row["GB/s"] = max(row["serial GB/s"], row["overlapped GB/s"])
+        row["by Full"] = row["Full GB/s"] / row["GB/s"]
     return row | {f"{n} ms": ms for n, ms in took.items()}

@@ -6,12 +6,13 @@ and Tree.
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
-from .differences import DIGEST, SECRET, THREADS, WORD, Allocate, Difference, role
+from .differences import DIGEST, SECRET, THREADS, WORD, Allocate, Difference, Region, role
 from .encoded import fill
 from .kernels import Bytes, Driver
 
@@ -23,19 +24,25 @@ LEVELS = 40
 SLOT, SHIFT = 32, 24
 """Bytes of a slot of the record, and of an entry of shifted duplicates."""
 
-STAGES = ("find", "label", "gather", "join", "entries", "record")
-"""In this order. find searches the record, label finds duplicates within the checkpoint, join makes subtrees."""
+CUT_STAGES, REST = ("find", "label", "gather"), ("join", "entries", "record")
+STAGES = CUT_STAGES + REST
+"""In this order. find searches the record, label finds duplicates within the checkpoint, join makes subtrees.
 
-_NUMBERS = ("regions", "shift", "checkpoint", "oldest", "level", "tree", "mask", "blocks")
+The first ones are for each cut, the others for all cuts together.
+"""
+CUT_END = 24
+"""Bytes of what is counted up to the end of a cut: changed chunks, first occurrences, and their bytes."""
+
+_NUMBERS = ("regions", "shift", "checkpoint", "oldest", "level", "tree", "mask", "blocks", "cut", "reserved")
 _PLACES = (
-    *("table", "changed", "counts", "before", "state", "list", "firsts", "shifts", "from", "to", "spare"),
+    *("table", "changed", "counts", "ends", "before", "state", "list", "firsts", "shifts", "from", "to", "spare"),
     *("sources", "flags", "extent", "joined", "nodes", "chunk_table", "node_table", "record"),
     *("data", "first_entries", "shift_entries"),
 )
 LABELS = np.dtype(
     [
         *((n, "<u4") for n in _NUMBERS),
-        *((n, "<u8") for n in ("words", "node_seed")),
+        *((n, "<u8") for n in ("first_word", "words", "node_seed")),
         ("key", "<u8", 4),
         *((n, "<u8") for n in ("slots", "capacity", *_PLACES)),
     ]
@@ -73,12 +80,13 @@ class Record:
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """One launch: to which stage it belongs, its kernel, its blocks of threads, and what its parameter has of its own.
+    """One launch: its stage and cut, its kernel, its blocks of threads, and what its parameter has of its own.
 
     One that reads parts has a state, of two words for each block.
     """
 
     stage: str
+    cut: int
     kernel: str
     blocks: int
     reads_parts: bool
@@ -98,11 +106,14 @@ class Labels:
         data: int,
         blocks: int,
         allocate: Allocate | None = None,
+        cuts: Sequence[int] = (),
+        regions: Sequence[Region] = (),
     ) -> None:
+        """Of cuts, the chunks are given; without, all chunks are one. Regions may be joined that lie side by side."""
         driver = self.driver = made.driver
         allocate = allocate or driver.allocate
         self.record, self.tree, self.chunks, self.data, self._blocks = record, tree, made.chunks, data, blocks
-        self._regions = [r for part in made.parts for r in part.regions]
+        self._regions = list(regions) or [r for part in made.parts for r in part.regions]
         mask = (1 << (2 * self.chunks - 1).bit_length()) - 1
         lists = {name: allocate(4 * self.chunks) for name in ("list", "firsts", "shifts", "wave", "next wave")}
         self._waves = lists.pop("wave"), lists.pop("next wave")
@@ -118,13 +129,15 @@ class Labels:
         driver.upload(self.table, self.rows)
         places |= {"table": self.table, "changed": made.changed, "data": data}
         places |= {"record": record.at, "before": record.length, "slots": record.slots, "capacity": record.capacity}
-        steps = list(self._steps())
+        self._ends_bytes = CUT_END * (len(cuts or (0,)) + 1)
+        self.ends = places["ends"] = allocate(self._ends_bytes)
+        steps = list(self._steps(_ranges(cuts or (self.chunks,))))
         states = [16 * step.blocks if step.reads_parts else 0 for step in steps]
         self._zeros_bytes = COUNTS.itemsize + sum(states)
         self._zeros = self.counts = places["counts"] = allocate(self._zeros_bytes)
         common = np.zeros(1, LABELS)
         numbers = {"regions": len(self._regions), "shift": made.form.shift, "tree": int(tree), "mask": mask}
-        numbers |= {"blocks": blocks, "words": -(-self.chunks // 32), "node_seed": role(seed, 3)}
+        numbers |= {"blocks": blocks, "node_seed": role(seed, 3)}
         for name, value in (places | numbers).items():
             common[name] = value
         common["key"][0] = [(w + (-role(seed, 3) if i % 2 else role(seed, 3))) & WORD for i, w in enumerate(SECRET[:4])]
@@ -145,12 +158,14 @@ class Labels:
             before += -(-region.size // chunk)
         return rows.reshape(-1).view(np.uint8)
 
-    def _steps(self) -> Iterator[Step]:
-        yield self._parts("find", "positions", -(-self.chunks // 32))
-        yield self._grid("find", "find")
-        yield self._grid("label", "label")
-        yield self._parts("label", "place", self.chunks)
-        yield self._grid("gather", "gather_firsts")
+    def _steps(self, cuts: Sequence[tuple[int, int]]) -> Iterator[Step]:
+        for cut, (first, words) in enumerate(cuts):
+            values = {"cut": cut, "first_word": first, "words": words}
+            yield self._parts("find", "positions", words, values, cut)
+            yield self._grid("find", "find", values, cut)
+            yield self._grid("label", "label", values, cut)
+            yield self._parts("label", "place", min(32 * words, self.chunks), values, cut)
+            yield self._grid("gather", "gather_firsts", values, cut)
         if self.tree:
             yield from self._raised("firsts", self._first)
             yield self._grid("join", "put_nodes")
@@ -170,16 +185,18 @@ class Labels:
             waves = {"level": level, "from": begin, "to": self._waves[level % 2], "spare": self._waves[(level + 1) % 2]}
             nodes = (self.chunks >> level) + len(self._regions)
             if nodes <= FEW:
-                yield Step("join", f"raise_few_{kind}", 1, False, waves)
+                yield Step("join", 0, f"raise_few_{kind}", 1, False, waves)
                 return
             yield self._parts("join", f"raise_{kind}", nodes, waves)
             begin, level = waves["to"], level + 1
 
-    def _grid(self, stage: str, kernel: str) -> Step:
-        return Step(stage, kernel, self._blocks, False, {})
+    def _grid(self, stage: str, kernel: str, values: dict[str, int] | None = None, cut: int = 0) -> Step:
+        return Step(stage, cut, kernel, self._blocks, False, values or {})
 
-    def _parts(self, stage: str, kernel: str, elements: int, values: dict[str, int] | None = None) -> Step:
-        return Step(stage, kernel, -(-elements // PART), True, values or {})
+    def _parts(
+        self, stage: str, kernel: str, elements: int, values: dict[str, int] | None = None, cut: int = 0
+    ) -> Step:
+        return Step(stage, cut, kernel, -(-elements // PART), True, values or {})
 
     def begin(self, checkpoint: int, oldest: int = 0) -> None:
         """Tells the launches the checkpoint's number, and the oldest whose places are used."""
@@ -189,17 +206,33 @@ class Labels:
     def clear(self) -> None:
         """Queues the clearing of counts, states and tables."""
         fill(self.driver, self._zeros, 0, self._zeros_bytes)
+        fill(self.driver, self.ends, 0, self._ends_bytes)
         fill(self.driver, self._ones, 0xFF, self._ones_bytes)
 
-    def queue(self, stages: Collection[str] = STAGES) -> None:
-        """Queues the launches of some stages, which come one behind the other."""
+    def queue(self, stages: Collection[str] = STAGES, cut: int | None = None, stream: object = None) -> None:
+        """Queues the launches of some stages, which come one behind the other; None: those of all cuts."""
         for step, parameter in self._launches:
-            if step.stage in stages:
-                self.driver.launch(f"velocpy_dedup_{step.kernel}", step.blocks, THREADS, parameter)
+            if step.stage in stages and cut in (None, step.cut):
+                self.driver.launch(f"velocpy_dedup_{step.kernel}", step.blocks, THREADS, parameter, stream)
         if "record" in stages and self.record.slots:
-            self.driver.copy(self.record.length, self.counts + 8 * COUNTED.index("recorded"), 8)
+            source = ctypes.c_uint64(self.counts + 8 * COUNTED.index("recorded"))
+            on = self.driver.stream if stream is None else stream
+            self.driver.call(
+                "cuMemcpyDtoDAsync_v2", ctypes.c_uint64(self.record.length), source, ctypes.c_size_t(8), on
+            )
 
     def counted(self) -> dict[str, int]:
         """What the launches have counted, but for the levels."""
         counts = self.driver.download(self.counts, COUNTS.itemsize).view(COUNTS)[0]
         return {name: int(counts[name]) for name in COUNTED}
+
+
+def _ranges(cuts: Sequence[int]) -> list[tuple[int, int]]:
+    """The first word of the bitmap, and the number of words, of cuts of so many chunks."""
+    found, first = [], 0
+    for chunks in cuts:
+        if first % 32:
+            raise ValueError(f"a cut begins with chunk {first}, which is not the first one of a word of the bitmap")
+        found.append((first // 32, -(-chunks // 32)))
+        first += chunks
+    return found

@@ -132,9 +132,8 @@ class Labelled:
         self._stored = self._stored[:1]  # checkpoints are counted from 1
 
     def checkpoint(self, number: int) -> int:
-        self.work.labels.begin(number)
-        self.work.queue()
-        return self.work.copy(self.host, self.entries)
+        self.work.number(number)
+        return self.work.serial(self.host, self.entries)
 
     def restored(self, size: int) -> Bytes:
         found = self.entries.found()

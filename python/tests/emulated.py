@@ -98,6 +98,9 @@ class EmulatedDriver:
         elif name == "cuMemsetD8Async":
             at, value, size, _ = arguments
             self.part(at.value, size.value)[:] = value.value
+        elif name == "cuMemcpyDtoDAsync_v2":
+            to, source, size, _ = arguments
+            self.copy(to.value, source.value, size.value)
         elif name == "cuMemcpyDtoHAsync_v2":
             to, source, size, _ = arguments
             self.part(to.value, size.value)[:] = self.part(source.value, size.value)
