@@ -99,8 +99,10 @@ type search struct {
 
 	closed, open         []state
 	closedNext, openNext []state
-	order                []ranked
-	guards               []guard // only with a width
+	order                []ranked // reached states by their clocks
+	ranks                []ranked // … and as the guide ranks them: only with a width
+	found, chosen        []int32  // places in order: only with a width
+	guards               []guard  // only with a width
 	result               Result
 }
 
@@ -174,13 +176,34 @@ func (p *search) expand(i int) {
 	p.result.Visited += len(p.closedNext) + len(p.openNext)
 }
 
-// thin appends to kept the reached states that neither a state of others nor one of themselves dominates, and that the limit and the width allow.
+// thin appends to kept the reached states that neither a state of others nor one of themselves dominates, and that the limit and the width allow, in the
+// order of their clocks.
 func (p *search) thin(kept, reached, others []state, i int) []state {
+	p.arrange(reached)
+	if p.width > 0 && len(reached) > p.width {
+		kept = p.narrow(kept, reached, others, i)
+	} else {
+		kept = p.undominated(kept, reached, others, i)
+	}
+	for k := range kept {
+		s := &kept[k]
+		p.steps = append(p.steps, step{s.step, s.decision})
+		s.step = int32(len(p.steps) - 1)
+	}
+	return kept
+}
+
+// arrange sorts the reached states by their clocks. A state that dominates another one comes before it.
+func (p *search) arrange(reached []state) {
 	p.order = p.order[:0]
 	for k := range reached {
 		p.order = append(p.order, ranked{reached[k].time, reached[k].link, int32(k)})
 	}
 	slices.SortFunc(p.order, compareRanked)
+}
+
+// undominated keeps all states that no other one dominates, and that the limit allows.
+func (p *search) undominated(kept, reached, others []state, i int) []state {
 	for _, o := range p.order {
 		s := &reached[o.index]
 		if p.beaten(kept, s) || p.beaten(others, s) {
@@ -189,14 +212,6 @@ func (p *search) thin(kept, reached, others []state, i int) []state {
 		if p.bound == nil || p.bound.end(s, p.left(s), i) <= p.limit {
 			kept = append(kept, *s)
 		}
-	}
-	if p.width > 0 && len(kept) > p.width {
-		kept = p.narrow(kept, i)
-	}
-	for k := range kept {
-		s := &kept[k]
-		p.steps = append(p.steps, step{s.step, s.decision})
-		s.step = int32(len(p.steps) - 1)
 	}
 	return kept
 }
