@@ -45,7 +45,7 @@ func (c chains) fits(a, b *state) bool {
 		if more > c[flushA].total+c[encodeA].total-c[flushB].total-c[encodeB].total {
 			return false
 		}
-		if at == b.time || flushA == flushB && encodeA == encodeB { // the rest is common to both
+		if c.same(flushA, flushB, b.time) && c.same(encodeA, encodeB, b.time) {
 			return true
 		}
 		if c[flushB].end == at {
@@ -55,4 +55,9 @@ func (c chains) fits(a, b *state) bool {
 			encodeB = c[encodeB].before
 		}
 	}
+}
+
+// same tells whether both chains free the same room after a time: their entries are common, or have ended.
+func (c chains) same(a, b int32, after int64) bool {
+	return a == b || c[a].end <= after && c[b].end <= after
 }
