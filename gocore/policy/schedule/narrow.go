@@ -22,7 +22,7 @@ func (p *search) rank(reached []state, i int) {
 		s := &reached[o.index]
 		p.ranks = append(p.ranks, ranked{p.worth(s, i), -int64(p.chains[s.flushes].depth), int32(place)})
 	}
-	slices.SortFunc(p.ranks, compareRanked)
+	sortRanked(p.ranks)
 }
 
 // choose returns the places, in p.order, of the states that narrow keeps. It tests the best ranks for dominance first and ends when it has enough

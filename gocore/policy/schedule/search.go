@@ -89,6 +89,7 @@ func (in *Instance) price(r *Result) (err error) {
 type search struct {
 	*rules
 	chains chains
+	added  chains // entries that drop goes through
 	steps  []step
 	bound  *bound
 	guide  *guide // only with a width
@@ -106,12 +107,6 @@ type search struct {
 	result               Result
 }
 
-// ranked is a state's place in a sorted list.
-type ranked struct {
-	first, second int64
-	index         int32
-}
-
 func newSearch(r *rules, width int, part, limit int64) *search {
 	entries := 16 + 3*min(max(width, leastWidth), 16)*len(r.Checkpoints)
 	p := &search{rules: r, chains: newChains(entries), steps: make([]step, 1, entries), width: width, limit: limit}
@@ -126,12 +121,14 @@ func newSearch(r *rules, width int, part, limit int64) *search {
 
 func (p *search) run() Result {
 	for i := range p.Checkpoints {
+		before := len(p.chains)
 		p.expand(i)
 		if p.exhausted() {
 			return p.result
 		}
 		p.closed, p.closedNext = p.thin(p.closed[:0], p.closedNext, nil, i+1), p.closedNext[:0]
 		p.open, p.openNext = p.thin(p.open[:0], p.openNext, p.closed, i+1), p.openNext[:0]
+		p.drop(before)
 		p.advance(i)
 		p.result.States = max(p.result.States, len(p.closed)+len(p.open))
 	}
@@ -199,7 +196,7 @@ func (p *search) arrange(reached []state) {
 	for k := range reached {
 		p.order = append(p.order, ranked{reached[k].time, reached[k].link, int32(k)})
 	}
-	slices.SortFunc(p.order, compareRanked)
+	sortRanked(p.order)
 }
 
 // undominated keeps all states that no other one dominates, and that the limit allows.
@@ -214,16 +211,6 @@ func (p *search) undominated(kept, reached, others []state, i int) []state {
 		}
 	}
 	return kept
-}
-
-func compareRanked(a, b ranked) int {
-	switch {
-	case a.first != b.first:
-		return cmp.Compare(a.first, b.first)
-	case a.second != b.second:
-		return cmp.Compare(a.second, b.second)
-	}
-	return int(a.index - b.index)
 }
 
 // beaten tells whether a kept state dominates s.
