@@ -21,11 +21,15 @@ func Baselines(in *Instance) ([]Baseline, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := []Baseline{{"none", Plan(strings.Repeat("U", len(in.Checkpoints)))}, {"alone", r.runs(1)}}
+	return r.baselines(), nil
+}
+
+func (r *rules) baselines() []Baseline {
+	all := []Baseline{{"none", Plan(strings.Repeat("U", len(r.Checkpoints)))}, {"alone", r.runs(1)}}
 	for _, k := range Accumulations() {
 		all = append(all, Baseline{fmt.Sprintf("accumulate %d", k), r.runs(k)})
 	}
-	return all, nil
+	return all
 }
 
 // runs is the plan that encodes runs of k checkpoints.

@@ -32,6 +32,9 @@ func (p *search) dominates(a, b *state) bool {
 // fits tells whether from b's clock on a never uses more of the cache than b, if no captures follow. It is enough to compare at b's clock and whenever
 // room of b's becomes free: in between, b's use is constant and a's does not grow. The walk goes from the newest entries to the oldest ones.
 func (c chains) fits(a, b *state) bool {
+	if c.same(a.encodes, b.encodes, b.time) {
+		return c.below(a, b)
+	}
 	flushA, encodeA, flushB, encodeB := a.flushes, a.encodes, b.flushes, b.encodes
 	more := a.raw + c[flushA].total + c[encodeA].total - b.raw - c[flushB].total - c[encodeB].total // a's use less b's, before anything is free
 	for {
@@ -45,7 +48,7 @@ func (c chains) fits(a, b *state) bool {
 		if more > c[flushA].total+c[encodeA].total-c[flushB].total-c[encodeB].total {
 			return false
 		}
-		if at == b.time || flushA == flushB && encodeA == encodeB { // the rest is common to both
+		if c.same(flushA, flushB, b.time) && c.same(encodeA, encodeB, b.time) {
 			return true
 		}
 		if c[flushB].end == at {
@@ -54,5 +57,29 @@ func (c chains) fits(a, b *state) bool {
 		if c[encodeB].end == at {
 			encodeB = c[encodeB].before
 		}
+	}
+}
+
+// same tells whether both chains free the same room after a time: their entries are common, or have ended.
+func (c chains) same(a, b int32, after int64) bool {
+	return a == b || c[a].end <= after && c[b].end <= after
+}
+
+// below is fits for states whose calls of the encoder free the same room.
+func (c chains) below(a, b *state) bool {
+	x, y := &c[a.flushes], &c[b.flushes]
+	more := a.raw + x.total - b.raw - y.total
+	for {
+		at := max(y.end, b.time)
+		for x.end > at {
+			x = &c[x.before]
+		}
+		if more > x.total-y.total {
+			return false
+		}
+		if x == y || at == b.time {
+			return true
+		}
+		y = &c[y.before]
 	}
 }

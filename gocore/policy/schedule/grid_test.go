@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 )
 
 // affine is the encoder t0 + n / rate, with a temporary buffer a little larger than the input.
@@ -73,15 +74,18 @@ func BenchmarkThousand(b *testing.B) {
 					in.Overlap, in.Slowdown = overlap, 1.3
 					all = append(all, in)
 				}
-				states := 0
+				states, longest := 0, time.Duration(0)
 				for i := range b.N {
+					begun := time.Now()
 					r, err := Bounded(all[i%len(all)], 0)
+					longest = max(longest, time.Since(begun))
 					if err != nil {
 						b.Fatal(err)
 					}
 					states += r.Visited
 				}
 				b.ReportMetric(float64(states)/float64(b.N), "states/op")
+				b.ReportMetric(longest.Seconds()*1e3, "longest-ms")
 			})
 		}
 	}

@@ -18,12 +18,8 @@ type guard struct {
 
 // follow chooses the best baselines.
 func (p *search) follow() error {
-	all, err := Baselines(p.Instance)
-	if err != nil {
-		return err
-	}
-	for _, b := range all {
-		out, err := p.Run(b.Plan)
+	for _, b := range p.baselines() {
+		out, err := p.simulate(b.Plan)
 		if err != nil {
 			return err
 		}

@@ -89,6 +89,7 @@ func (in *Instance) price(r *Result) (err error) {
 type search struct {
 	*rules
 	chains chains
+	added  chains // entries that drop goes through
 	steps  []step
 	bound  *bound
 	guide  *guide // only with a width
@@ -99,15 +100,11 @@ type search struct {
 
 	closed, open         []state
 	closedNext, openNext []state
-	order                []ranked
-	guards               []guard // only with a width
+	order                []ranked // reached states by their clocks
+	ranks                []ranked // … and as the guide ranks them: only with a width
+	found, chosen        []int32  // places in order: only with a width
+	guards               []guard  // only with a width
 	result               Result
-}
-
-// ranked is a state's place in a sorted list.
-type ranked struct {
-	first, second int64
-	index         int32
 }
 
 func newSearch(r *rules, width int, part, limit int64) *search {
@@ -124,12 +121,14 @@ func newSearch(r *rules, width int, part, limit int64) *search {
 
 func (p *search) run() Result {
 	for i := range p.Checkpoints {
+		before := len(p.chains)
 		p.expand(i)
 		if p.exhausted() {
 			return p.result
 		}
 		p.closed, p.closedNext = p.thin(p.closed[:0], p.closedNext, nil, i+1), p.closedNext[:0]
 		p.open, p.openNext = p.thin(p.open[:0], p.openNext, p.closed, i+1), p.openNext[:0]
+		p.drop(before)
 		p.advance(i)
 		p.result.States = max(p.result.States, len(p.closed)+len(p.open))
 	}
@@ -174,24 +173,14 @@ func (p *search) expand(i int) {
 	p.result.Visited += len(p.closedNext) + len(p.openNext)
 }
 
-// thin appends to kept the reached states that neither a state of others nor one of themselves dominates, and that the limit and the width allow.
+// thin appends to kept the reached states that neither a state of others nor one of themselves dominates, and that the limit and the width allow, in the
+// order of their clocks.
 func (p *search) thin(kept, reached, others []state, i int) []state {
-	p.order = p.order[:0]
-	for k := range reached {
-		p.order = append(p.order, ranked{reached[k].time, reached[k].link, int32(k)})
-	}
-	slices.SortFunc(p.order, compareRanked)
-	for _, o := range p.order {
-		s := &reached[o.index]
-		if p.beaten(kept, s) || p.beaten(others, s) {
-			continue
-		}
-		if p.bound == nil || p.bound.end(s, p.left(s), i) <= p.limit {
-			kept = append(kept, *s)
-		}
-	}
-	if p.width > 0 && len(kept) > p.width {
-		kept = p.narrow(kept, i)
+	p.arrange(reached)
+	if p.width > 0 && len(reached) > p.width {
+		kept = p.narrow(kept, reached, others, i)
+	} else {
+		kept = p.undominated(kept, reached, others, i)
 	}
 	for k := range kept {
 		s := &kept[k]
@@ -201,14 +190,27 @@ func (p *search) thin(kept, reached, others []state, i int) []state {
 	return kept
 }
 
-func compareRanked(a, b ranked) int {
-	switch {
-	case a.first != b.first:
-		return cmp.Compare(a.first, b.first)
-	case a.second != b.second:
-		return cmp.Compare(a.second, b.second)
+// arrange sorts the reached states by their clocks. A state that dominates another one comes before it.
+func (p *search) arrange(reached []state) {
+	p.order = p.order[:0]
+	for k := range reached {
+		p.order = append(p.order, ranked{reached[k].time, reached[k].link, int32(k)})
 	}
-	return int(a.index - b.index)
+	sortRanked(p.order)
+}
+
+// undominated keeps all states that no other one dominates, and that the limit allows.
+func (p *search) undominated(kept, reached, others []state, i int) []state {
+	for _, o := range p.order {
+		s := &reached[o.index]
+		if p.beaten(kept, s) || p.beaten(others, s) {
+			continue
+		}
+		if p.bound == nil || p.bound.end(s, p.left(s), i) <= p.limit {
+			kept = append(kept, *s)
+		}
+	}
+	return kept
 }
 
 // beaten tells whether a kept state dominates s.

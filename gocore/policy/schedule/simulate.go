@@ -31,16 +31,20 @@ func (o Outcome) Before(other Outcome) bool {
 // whose next capture would not fit even after every transfer has ended.
 func (in *Instance) Run(plan Plan) (Outcome, error) {
 	r, err := in.rules()
-	if err == nil {
-		err = plan.check(len(in.Checkpoints))
-	}
 	if err != nil {
 		return Outcome{}, err
 	}
-	m := machine{rules: r}
+	return r.simulate(plan)
+}
+
+func (r *rules) simulate(plan Plan) (Outcome, error) {
+	if err := plan.check(len(r.Checkpoints)); err != nil {
+		return Outcome{}, err
+	}
+	m := machine{rules: r, releases: make([]release, 0, 2*len(plan))} // a capture queues two at most
 	for i, d := range plan {
-		m.compute(in.Checkpoints[i].Interval)
-		if err := m.capture(in.Checkpoints[i], d); err != nil {
+		m.compute(r.Checkpoints[i].Interval)
+		if err := m.capture(r.Checkpoints[i], d); err != nil {
 			return Outcome{}, fmt.Errorf("%w: checkpoint %d, decision %c", err, i, d)
 		}
 	}
