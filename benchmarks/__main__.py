@@ -17,7 +17,7 @@ from benchmarks.compare import cores
 from benchmarks.device import accumulated, device, histories, scheduled, stored
 from benchmarks.disk import commits, deduplicated, disk, durable, opening, reduced, verification
 from benchmarks.engines.contenders import has_gpu
-from benchmarks.host import calls, capture, decision, scale, sweep
+from benchmarks.host import calls, capture, decision, scale, sweep, twins
 from benchmarks.paper import coldstart, shot
 from velocpy.bench import machine
 from velocpy.bench.report import Report
@@ -32,6 +32,7 @@ BENCHMARKS: dict[str, tuple[Callable[..., Report], str]] = {
     "lease": (calls.lease, "leases from the host cache"),
     "small": (calls.small, "checkpoints of ten 1-KiB regions"),
     "decision": (decision.run, "eviction decisions over 4096 fragments (needs Go)"),
+    "twins": (twins.run, "decoding, de-duplication and schedules on one core of the host (needs Go)"),
     "disk": (disk.run, "the disk tier, beside the best that the disk does"),
     "sweep": (sweep.run, "reverse sweeps over eight times the host budget"),
     "scale": (scale.run, "a thousand to a million checkpoints"),
@@ -60,6 +61,7 @@ QUICK: dict[str, dict[str, object]] = {
     "lease": {"sizes": (4 << 10,), "rounds": 1},
     "small": {"rounds": 1},
     "decision": {"rounds": 1},
+    "twins": {"rounds": 1, "duration": "1x"},
     "disk": {"total": 64 << 20, "size": 8 << 20, "rounds": 1},
     "sweep": {"count": 32, "size": 1 << 20, "rounds": 1},
     "scale": {"counts": (100, 1000), "rounds": 1},

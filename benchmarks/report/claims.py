@@ -49,14 +49,13 @@ CLAIMS = (
         ceiling="a plain copy of as many bytes",
     ),
     Claim(
-        r"device: host time of checkpoint|device: checkpoint\(\) in that loop|device: 500 arrays: host",
-        "checkpoint() of device memory, of one and of 500 arrays, host µs",
+        r"device: (host time of checkpoint|checkpoint\(\) in that loop|500 arrays: host|lease of)",
+        "checkpoint() of device memory, of one and of 500 arrays, and a lease of it, host µs",
         peer="copy(), whose p99 is taken off in a loop",
     ),
     Claim(
         r"device: lease in a loop", "lease of device memory in a loop that waits, by host time", peer="the ring's get"
     ),
-    Claim(r"device: lease of", "lease of device memory, host µs"),
     Claim(r"device: training", "training beside flushes, by time", peer="plain copies of the same bytes"),
     Claim(
         r"coldstart-bars: .*direct pinning",
@@ -72,14 +71,9 @@ CLAIMS = (
     Claim(r"coldstart-.*bound of the touch", "cold start on fresh memory, by blocked time", ceiling="the touch rate's"),
     Claim(r"coldstart-.*(open|first)", "cold start: open, first checkpoint, ms"),
     Claim(
-        r"commits: .*a second",
-        "durable commits a second, by rate",
-        peer="SQLite in WAL mode",
-        ceiling="raw writes, each with fdatasync",
-    ),
-    Claim(
-        r"durable: .*ceiling|disk: ",
-        "durable checkpoints, and a scratch disk, by rate",
+        r"commits: .*a second|durable: .*ceiling|disk: ",
+        "durable commits and checkpoints, and a scratch disk, by rate",
+        peer="of commits: SQLite in WAL mode",
         ceiling="raw writes with as many per fdatasync; O_DIRECT beside it",
     ),
     Claim(
@@ -107,6 +101,11 @@ CLAIMS = (
     Claim(r"codec: ", "the codec's kernels on a device, GB/s of plain bytes"),
     Claim(r"dedup: .*Full", "de-duplication on a device and copying, by time", peer="Full: a copy of all bytes"),
     Claim(r"dedup: .*GB/s", "de-duplication of 4 GiB on a device, with the copy to the host, GB/s"),
+    Claim(
+        r"twins: ",
+        "one core of the host: decoding, GB/s; de-duplication, by rate; a schedule of 1000 checkpoints, ms",
+        peer="of de-duplication: XXH3 alone",
+    ),
     Claim(
         r"vectors: ",
         "graphlet degree vectors from a device, by ratio and rate",

@@ -47,20 +47,17 @@ REASONS = {
         "The tables have the time of each chunk length and share by Full's. Where all chunks change, the bitmap and "
         "the hashes of the checksum are copied too."
     ),
-    r"device: host time of checkpoint|device: checkpoint\(\) in that loop|device: 500 arrays: host": (
+    r"device: (host time of checkpoint|checkpoint\(\) in that loop|500 arrays: host|lease of)": (
         "The slow calls of one array follow a pause in which the host computes or waits. They find neither their code "
         "nor their data in the caches of the processor. After such a pause a C function that does nothing took 10 to "
         "15 µs, and 0.3 µs in a row. Of 500 tensors most of the time goes to looking at them, before anything is "
         "captured: a call on a closed store, which looks at them and fails, took 160 to 300 µs in a row, and 430 to "
-        "600 µs after a pause."
+        "600 µs after a pause. The figure of a lease contains the tensor that it makes of its memory, and the release "
+        "of the lease before; it was not analysed further."
     ),
     r"device: lease in a loop": (
         "A lease is a call into the core; the ring's get is Python alone. After a pause a Go function that does "
         "nothing took 22 to 31 µs, and 0.6 to 1.2 µs in a row."
-    ),
-    r"device: lease of": (
-        "The figure contains the tensor that the lease makes of its memory, and the release of the lease before. "
-        "It was not analysed further."
     ),
     r"coldstart-bars: .*direct pinning": (
         "Four processes that start together miss it. They share the rate at which the machine touches and registers "

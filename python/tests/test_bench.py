@@ -7,10 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from benchmarks.__main__ import BENCHMARKS, QUICK, main
+from benchmarks.host import gobench
 from benchmarks.report import claims, page
 from benchmarks.report.reasons import REASONS
 from velocpy.bench import report
@@ -25,7 +27,7 @@ ON_THE_HOST = "lease of host memory, and checkpoint() of ten regions of 1 KiB, Â
 def test_quick_run_writes_a_result(name, tmp_path):
     if name == "storages":
         pytest.importorskip("pyrevolve")
-    if name == "decision" and not ((ROOT / "gocore").is_dir() and shutil.which("go")):
+    if name in ("decision", "twins") and not ((ROOT / "gocore").is_dir() and shutil.which("go")):
         pytest.skip("needs Go and a checkout")
     # In a process of its own: pyrevolve wants a standard output with a descriptor.
     command = [sys.executable, "-m", "benchmarks", name, "--quick", "--folder", tmp_path, "--out", tmp_path / "out"]
@@ -159,3 +161,25 @@ def test_help_names_every_benchmark_in_one_piece():
     shown = CliRunner().invoke(main, ["--help"], terminal_width=60).output
     assert "[NAMES]..." in shown.splitlines()[0]
     assert set(BENCHMARKS) <= set(re.findall(r"[a-z]+", shown.partition("NAMES: ")[2]))
+
+
+def test_what_go_says_is_read_by_name_and_unit():
+    said = (
+        "goos: linux\nBenchmarkDecode/raw-2  17515   66814 ns/op\t 15693.93 MB/s\t  0.9993 ratio\n"
+        "BenchmarkDecode/raw-2  2  70000 ns/op\t 15000 MB/s\nBenchmarkThousand/spread=0  3  1e+06 ns/op\nPASS\n"
+    )
+    assert gobench.parse(said) == {
+        "Decode/raw": {"ns/op": [66814, 70000], "MB/s": [15693.93, 15000], "ratio": [0.9993]},
+        "Thousand/spread=0": {"ns/op": [1e6]},
+    }
+    words = gobench.command(["a", "b/c"], "^BenchmarkX$", 3, "1x")
+    assert words[2:6] == ["-p", "1", "./gocore/a", "./gocore/b/c"]
+    assert words[-4:] == ["-count", "3", "-benchtime", "1x"]
+
+
+def test_go_that_says_nothing_is_an_error(monkeypatch):
+    with pytest.raises(click.ClickException, match="nothing that is understood"):
+        gobench.measure(["echo", "PASS"])
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    with pytest.raises(click.ClickException, match="needs Go"):
+        gobench.measure(["go"])
