@@ -88,7 +88,7 @@ func (a *Anchor) reference(spans []model.Span, e *model.Encoding) regions.Refere
 	}
 }
 
-// readAnchor brings the containers of an anchor that is stored to memory beside the cache.
+// readAnchor brings the containers of an anchor that is stored to memory beside the cache: those with plain bytes that are wanted.
 func (p *Path) readAnchor() error {
 	if p.anchor == nil || p.anchor.Stored == nil {
 		return nil
@@ -116,7 +116,29 @@ func (p *Path) readAnchor() error {
 		return status.Wrap(status.IO, err, "cannot map memory beside the cache")
 	}
 	a.Encoding, a.Bytes = e, s.memory.Bytes(0, s.Source.Data)
-	return read(object.Own, 0, a.Bytes)
+	for _, needed := range neededOf(e.Containers(l.Spans), p.wanted()) {
+		if err := read(object.Own, needed.Offset, a.Bytes[needed.Offset:needed.End()]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// neededOf are the bytes of the containers that have some of the wanted plain bytes. Both lists ascend; neighbours are one span.
+func neededOf(all []model.Container, wanted []model.Span) (needed []model.Span) {
+	for _, c := range all {
+		for len(wanted) > 0 && wanted[0].End() <= c.Plain.Offset {
+			wanted = wanted[1:]
+		}
+		switch last := len(needed) - 1; {
+		case len(wanted) == 0 || wanted[0].Offset >= c.Plain.End():
+		case last >= 0 && needed[last].End() == c.At.Offset:
+			needed[last].Bytes += c.At.Bytes
+		default:
+			needed = append(needed, c.At)
+		}
+	}
+	return needed
 }
 
 // free gives back the memory of a stored anchor, if there is any.
