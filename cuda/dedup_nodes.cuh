@@ -96,6 +96,14 @@ VELOCPY_DEVICE uint64_t source_of_parent(const Labels& p, const Node& parent, co
   return kNone;
 }
 
+// Whether the two children of a node are shifted duplicates of those of another node, and as long: then the bytes of the nodes are the
+// same.
+VELOCPY_DEVICE bool has_children_of(const Labels& p, const Node& node, const Node& other) {
+  uint32_t half = 1u << (node.level - 1);
+  return node.bytes(p.shift) == other.bytes(p.shift) && source_of(p, node.chunk) == (kOwn64 | other.chunk) &&
+         source_of(p, node.chunk + half) == (kOwn64 | (other.chunk + half));
+}
+
 // Number `number` of a wave of shifted duplicates. Two of them go on as one if their parent is known as a whole. Executed by a warp.
 VELOCPY_DEVICE bool raise_shift(const Labels& p, const Wave& wave, uint64_t number) {
   uint64_t source = kNone;
@@ -109,6 +117,10 @@ VELOCPY_DEVICE bool raise_shift(const Labels& p, const Wave& wave, uint64_t numb
   if (next == Next::kJoins) {
     parent = parent_of(node);
     source = source_of_parent(p, parent, join(p, node), other, wanted);
+    if (wanted && has_children_of(p, parent, other)) {  // a warp would compare all bytes once more for each level
+      source = kOwn64 | other.chunk;
+      wanted = false;
+    }
   }
   if (agree(p, wanted, parent, other)) source = kOwn64 | other.chunk;
   if (source != kNone) {

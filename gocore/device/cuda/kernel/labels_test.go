@@ -397,37 +397,65 @@ func testLabelsLong(t *testing.T, s *source) {
 	}
 }
 
-// Chunks of other bytes with one digest: the lowest stays in the record, and each of the others is a first occurrence. The digests are given, since none collide by
-// themselves.
-func TestLabelsOfCollidingDigests(t *testing.T) {
+// colliding labels a checkpoint of one region. The digests of its chunks are given, since none collide by themselves.
+func colliding(t *testing.T, method form.Method, chunks [][]byte, digests []byte) (w *labelWork, after []byte, got labelCounts) {
+	t.Helper()
 	s := startSource(t)
-	c := &labelCase{dedupCase: dedupCase{chunk: 32, seed: 9}, method: form.List, capacity: 8}
+	c := &labelCase{dedupCase: dedupCase{chunk: 32, seed: 9}, method: method, capacity: 8, alone: 1}
 	c.lineage(t)
-	a, b := bytes.Repeat([]byte{1}, 32), bytes.Repeat([]byte{2}, 32)
-	data := slices.Concat(a, b, a, b, a)
+	var leaves []byte
+	for _, d := range digests {
+		leaves = append(leaves, bytes.Repeat([]byte{d}, digest.Bytes)...)
+	}
+	data := slices.Concat(chunks...)
 	r := &room{}
 	l := &dedupLaunch{regions: []*dedupRegion{{data: data}}}
 	l.p.From[0], l.p.Bytes[0] = uint64(there+r.place(data, 0, 16)), uint64(len(data))
-	l.p.Leaves[0] = uint64(there + r.place(bytes.Repeat([]byte{3}, 5*digest.Bytes), 0, 16))
-	changed := r.place([]byte{0x1f, 0, 0, 0}, 0, 4)
-	w := c.layOut(r, []*dedupLaunch{l}, 5, len(data), changed, 4)
+	l.p.Leaves[0] = uint64(there + r.place(leaves, 0, 16))
+	changed := r.place([]byte{1<<len(chunks) - 1, 0, 0, 0}, 0, 4)
+	w = c.layOut(r, []*dedupLaunch{l}, len(chunks), len(data), changed, 4)
 	w.queue()
 	before := bytes.Clone(r.memory)
-	after := s.run(r.memory, w.launches)
+	after = s.run(r.memory, w.launches)
 	r.checkGaps(t, before, after)
-	var got labelCounts
 	_, _ = binary.Decode(after[w.p.Counts-there:], binary.LittleEndian, &got)
-	if got.Firsts != 3 || got.FirstEntries != 3 || got.ShiftEntries != 2 || got.Recorded != 1 {
-		t.Errorf("%d first occurrences, %d and %d entries, %d recorded", got.Firsts, got.FirstEntries, got.ShiftEntries, got.Recorded)
-	}
-	if data := after[w.p.Data-there:][:got.Bytes]; !bytes.Equal(data, slices.Concat(a, b, b)) {
-		t.Errorf("other first occurrences: %d", data)
-	}
-	for i, want := range [][3]uint64{{2 << 24, 4, 0}, {4 << 24, 4, 0}} {
+	return w, after, got
+}
+
+// wantShifts compares the entries of shifted duplicates.
+func (w *labelWork) wantShifts(t *testing.T, after []byte, want [][3]uint64) {
+	t.Helper()
+	for i, want := range want {
 		var shift [3]uint64
 		_, _ = binary.Decode(after[w.p.ShiftEntries-there+uint64(24*i):], binary.LittleEndian, &shift)
 		if shift != want {
 			t.Errorf("shifted duplicate %d: %d, want %d", i, shift, want)
 		}
 	}
+}
+
+// Chunks of other bytes with one digest: the lowest stays in the record, and each of the others is a first occurrence.
+func TestLabelsOfCollidingDigests(t *testing.T) {
+	a, b := bytes.Repeat([]byte{1}, 32), bytes.Repeat([]byte{2}, 32)
+	w, after, got := colliding(t, form.List, [][]byte{a, b, a, b, a}, []byte{3, 3, 3, 3, 3})
+	if got.Firsts != 3 || got.FirstEntries != 3 || got.ShiftEntries != 2 || got.Recorded != 1 {
+		t.Errorf("%d first occurrences, %d and %d entries, %d recorded", got.Firsts, got.FirstEntries, got.ShiftEntries, got.Recorded)
+	}
+	if data := after[w.p.Data-there:][:got.Bytes]; !bytes.Equal(data, slices.Concat(a, b, b)) {
+		t.Errorf("other first occurrences: %d", data)
+	}
+	w.wantShifts(t, after, [][3]uint64{{2 << 24, 4, 0}, {4 << 24, 4, 0}})
+}
+
+// Two shifted duplicates whose parent has the digest of another node, and other bytes, stay apart. Where the bytes are the same they go on as one.
+func TestLabelsOfCollidingSubtrees(t *testing.T) {
+	a, b, c, d := bytes.Repeat([]byte{1}, 32), bytes.Repeat([]byte{2}, 32), bytes.Repeat([]byte{3}, 32), bytes.Repeat([]byte{4}, 32)
+	w, after, got := colliding(t, form.Tree, [][]byte{a, b, d, c, a, c, a, b}, []byte{1, 2, 1, 3, 1, 3, 1, 2})
+	if got.Firsts != 4 || got.FirstEntries != 1 || got.ShiftEntries != 3 || got.Recorded != 6 {
+		t.Errorf("%d first occurrences, %d and %d entries, %d recorded", got.Firsts, got.FirstEntries, got.ShiftEntries, got.Recorded)
+	}
+	if entry := binary.LittleEndian.Uint64(after[w.p.FirstEntries-there:]); entry != 2 {
+		t.Errorf("the entry of the first occurrences is %#x", entry)
+	}
+	w.wantShifts(t, after, [][3]uint64{{4 << 24, 4, 0}, {5 << 24, 4, 96}, {6<<24 | 1, 4, 0}})
 }
