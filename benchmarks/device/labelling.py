@@ -53,6 +53,12 @@ class Entries:
         """The counts."""
         return {name: int(number) for name, number in zip(COUNTED, self.counts.view("<u8"), strict=False)}
 
+    def poison(self) -> None:
+        """Overwrites what was found: the next checkpoint may have the same entries and counts."""
+        found = self.found()
+        self.firsts[: 8 * found["first_entries"]] = self.shifts[: SHIFT * found["shift_entries"]] = 0x5A
+        self.counts[:] = self.ends[:] = 0
+
 
 class Deduplication:
     """A region that is de-duplicated again and again: its lineage on the device, and the results of a checkpoint."""
@@ -257,24 +263,28 @@ class Labelling:
         self.driver.synchronize()
 
     def _wrong_on_host(self, host: Host, entries: Entries) -> int:
-        chosen = self.subject.chosen
-        firsts = entries.firsts.view("<u8")[: entries.found()["first_entries"]]
-        wrong = wrong_entries(firsts, chosen, tree=self.work.method == "tree")
-        return wrong + self.subject.differing(_address(host.data))
+        found = entries.found()
+        firsts = entries.firsts.view("<u8")[: found["first_entries"]].copy()
+        entries.poison()
+        return self._wrong(found, firsts, _address(host.data))
 
     def wrong(self) -> int:
         """How much is wrong of a checkpoint whose chosen chunks have bytes that nothing else has."""
-        chosen, counts = self.subject.chosen, self.labels.counted()
+        counts = self.labels.counted()
+        firsts = self.driver.download(self.labels.first_entries, 8 * counts["first_entries"]).view("<u8")
+        return self._wrong(counts, firsts, self.gathered)
+
+    def _wrong(self, counts: dict[str, int], firsts: npt.NDArray[np.uint64], data: int) -> int:
+        chosen = self.subject.chosen
         want = {
             "changed": chosen.size,
             "firsts": chosen.size,
             "bytes": chosen.size * self.work.form.chunk,
             "shift_entries": 0,
         }
-        if any(counts[name] != number for name, number in want.items()):
-            return 1
-        entries = self.driver.download(self.labels.first_entries, 8 * counts["first_entries"]).view("<u8")
-        return wrong_entries(entries, chosen, tree=self.work.method == "tree") + self.subject.differing(self.gathered)
+        wrong = sum(counts[name] != number for name, number in want.items())
+        wrong += wrong_entries(firsts, chosen, tree=self.work.method == "tree")
+        return wrong + self.subject.differing(data)
 
     def move(self) -> tuple[float, int]:
         """One checkpoint in which the halves of the region have changed places: all chunks are shifted duplicates.
@@ -295,6 +305,9 @@ class Labelling:
         counts = self.labels.counted()
         entries = 2 if self.work.method == "tree" else self.labels.chunks
         wrong = counts["firsts"] + abs(counts["shift_entries"] - entries)
+        if not wrong:
+            shifts = driver.download(self.labels.shift_entries, SHIFT * entries).view("<u8").reshape(-1, 3)
+            wrong = wrong_moved(shifts, self.labels.chunks, self.work.form.chunk)
         self._swap()
         return driver.milliseconds(began, ended), wrong
 
@@ -324,6 +337,18 @@ def wrong_entries(entries: npt.NDArray[np.uint64], chosen: Numbers, *, tree: boo
     left, right = position[:-1], position[1:]
     siblings = (level[:-1] == level[1:]) & (left + size[:-1] == right) & (left // size[:-1] % np.uint64(2) == 0)
     return int(wrong + (np.count_nonzero(siblings) if tree else 0))
+
+
+def wrong_moved(shifts: npt.NDArray[np.uint64], chunks: int, chunk: int) -> int:
+    """In how many places entries of shifted duplicates are not those of all chunks whose halves have changed places.
+
+    The checkpoint before has stored all chunks, in the order of positions.
+    """
+    position, level = shifts[:, 0] >> np.uint64(24), shifts[:, 0] & np.uint64(0xFFFFFF)
+    size = np.uint64(1) << level
+    moved = (position + np.uint64(chunks // 2)) % np.uint64(chunks) * np.uint64(chunk)
+    wrong = np.count_nonzero(position != np.cumsum(size) - size) + int(size.sum() != chunks)
+    return int(wrong + np.count_nonzero(shifts[:, 1] != BEFORE) + np.count_nonzero(shifts[:, 2] != moved))
 
 
 def rows(

@@ -304,6 +304,28 @@ def test_wrong_labels_of_large_regions_are_found(emulated: Path, fault: Fault) -
     assert all(row["wrong"] for row in found[::2])  # list and tree; what has moved follows each
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("offset", [4, 8, 17], ids=["position", "checkpoint", "offset"])
+def test_wrong_places_of_what_has_moved_are_found(emulated: Path, offset: int) -> None:
+    driver = EmulatedDriver(emulated, flip("shift_entries", offset, kernel="list_shifts"))
+    block = np.random.default_rng(1).integers(0, 256, TINY.labelled, np.uint8)
+    found = list(labelling.rows(driver, [Form(128, False)], block, (0.1,), 1))
+    driver.close()
+    assert [bool(row["wrong"]) for row in found] == [False, True, False, True]
+
+
+def test_wrong_sources_of_moved_chunks_are_counted() -> None:
+    def shifts(*entries: tuple[int, int, int, int]) -> np.ndarray:
+        return np.array([(position << 24 | level, at, offset) for position, level, at, offset in entries], np.uint64)
+
+    before = labelling.BEFORE
+    assert labelling.wrong_moved(shifts((0, 1, before, 64), (2, 1, before, 0)), 4, 32) == 0
+    assert labelling.wrong_moved(shifts((0, 1, before, 64), (2, 0, before, 0), (3, 0, before, 32)), 4, 32) == 0
+    assert labelling.wrong_moved(shifts((0, 1, before, 32), (2, 1, before + 1, 0)), 4, 32) == 2
+    assert labelling.wrong_moved(shifts((0, 1, before, 64)), 4, 32) == 1
+    assert labelling.wrong_moved(shifts((0, 1, before, 64), (3, 1, before, 32)), 4, 32) == 1
+
+
 def test_wrong_entries_are_counted() -> None:
     def entries(*nodes: tuple[int, int]) -> np.ndarray:
         return np.array([position << 24 | level for position, level in nodes], np.uint64)
