@@ -198,10 +198,10 @@ class Labels:
     ) -> Step:
         return Step(stage, cut, kernel, -(-elements // PART), True, values or {})
 
-    def begin(self, checkpoint: int, oldest: int = 0) -> None:
-        """Tells the launches the checkpoint's number, and the oldest whose places are used."""
+    def begin(self, checkpoint: int) -> None:
+        """Tells the launches the checkpoint's number. The places of all checkpoints in the record are used."""
         for _, parameter in self._launches:
-            parameter["checkpoint"], parameter["oldest"] = checkpoint, oldest
+            parameter["checkpoint"] = checkpoint
 
     def clear(self) -> None:
         """Queues the clearing of counts, states and tables."""
