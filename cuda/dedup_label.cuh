@@ -142,15 +142,18 @@ VELOCPY_DEVICE uint32_t* find_own(const Labels& p, uint64_t table, const Vector&
   }
 }
 
-// Puts an element into a table of this checkpoint. Of those with one digest the lowest stays.
+// Puts an element into a table of this checkpoint. Of those with one digest the lowest stays. Many elements may have one digest, and their
+// atomic operations on its slot would wait for each other: an element does none if the slot has had a lower one, since slots are only
+// lowered.
 template <typename Same>
 VELOCPY_DEVICE void put_own(const Labels& p, uint64_t table, const Vector& digest, uint32_t element, Same same) {
   for (uint32_t at = digest.word[0] & p.mask;; at = (at + 1) & p.mask) {
     uint32_t* slot = &word_at(table, at);
-    uint32_t held = replace_if(slot, kNobody, element);
+    uint32_t held = peek(slot);
+    if (held == kNobody) held = replace_if(slot, kNobody, element);
     if (held == kNobody) return;
     if (same(held)) {
-      lower(slot, element);
+      if (element < held) lower(slot, element);
       return;
     }
   }

@@ -30,6 +30,12 @@ VELOCPY_DEVICE uint64_t replace_if(uint64_t* word, uint64_t is, uint64_t by) {
   return atomicCAS(reinterpret_cast<unsigned long long*>(word), is, by);
 }
 VELOCPY_DEVICE void lower(uint32_t* word, uint32_t value) { atomicMin(word, value); }
+// The word as it is, or was shortly before.
+VELOCPY_DEVICE uint32_t peek(const uint32_t* word) {
+  uint32_t value;
+  asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
+  return value;
+}
 VELOCPY_DEVICE void add_to(uint64_t* word, uint64_t value) {
   atomicAdd(reinterpret_cast<unsigned long long*>(word), static_cast<unsigned long long>(value));
 }

@@ -131,6 +131,7 @@ inline T replace_if(T* word, T is, T by) {
   return was;
 }
 inline void lower(uint32_t* word, uint32_t value) { *word = *word < value ? *word : value; }
+inline uint32_t peek(const uint32_t* word) { return *word; }
 inline void add_to(uint64_t* word, uint64_t value) { *word += value; }
 
 inline Vector load(const Vector* p) {
