@@ -15,7 +15,7 @@ static_assert(kOwnChunks == kOwnElements, "parts of a list");
 
 constexpr uint32_t kNobody = ~0u;  // in a table of this checkpoint
 constexpr uint8_t kFirst = 1;      // flag: a first occurrence
-constexpr uint8_t kShadowed = 2;   // … of bytes with the digest of other bytes that come before it
+constexpr uint8_t kCollided = 2;   // … of bytes with the digest of other bytes that come before it
 constexpr uint64_t kRecorded = uint64_t{1} << 63, kOwn64 = uint64_t{1} << 62, kSourceMask = kOwn64 - 1;
 
 VELOCPY_DEVICE Counts& counts(const Labels& p) { return *reinterpret_cast<Counts*>(p.counts); }
@@ -193,7 +193,7 @@ VELOCPY_DEVICE void label_chunks(const Labels& p) {
     bool same = agree(p, wanted, node, lowest);
     if (own && same) source_of(p, chunk) = kOwn64 | lowest.chunk;
     if (i >= changed) continue;
-    byte_at(p.flags, i) = own && !same ? kFirst | (wanted ? kShadowed : 0) : 0;
+    byte_at(p.flags, i) = own && !same ? kFirst | (wanted ? kCollided : 0) : 0;
     byte_at(p.extent, i) = p.tree ? 0 : 1;
     byte_at(p.joined, i) = 0;
   }

@@ -260,8 +260,8 @@ VELOCPY_DEVICE void find_new_chunks(const Labels& p) {
 #pragma unroll 1
   for (uint64_t i = own_thread(); i < offered; i += p.blocks * kThreads) {
     uint32_t chunk = word_at(p.firsts, i);
-    bool shadowed = (byte_at(p.flags, chunk) & kShadowed) != 0;
-    if (shadowed || search(p.record, p.slots, digest_of(p, node_of(p, 0, chunk))) != kNone) continue;
+    bool collided = (byte_at(p.flags, chunk) & kCollided) != 0;
+    if (collided || search(p.record, p.slots, digest_of(p, node_of(p, 0, chunk))) != kNone) continue;
     byte_at(p.flags, chunk) |= kNewChunk;
     found++;
   }

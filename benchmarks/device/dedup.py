@@ -230,8 +230,11 @@ def judge(report: Report) -> None:
             bound = next(bound for share, bound in BARS.items() if percent(share) == row["changed"])
             what = f"{JUDGED_CHUNK} B, tree, {row['changed']} changed, with the copy to the host, GB/s"
             report.bar(what, row["GB/s"], bound, at_least=True)
-    slowest = max(row["by Full"] for row in report.rows if "by Full" in row)
+    slowest = max(row["by Full"] for row in report.rows if "by Full" in row and "hash ms" not in row)
     report.bar("all chunk lengths and shares, time by Full's, the most", slowest, SLOWER, at_least=False)
+    trees = [row["by Full"] for row in report.rows if "hash ms" in row and "by Full" in row and "tree" in row["what"]]
+    if trees:
+        report.bar("trees of all shares, time by Full's, the most", max(trees), SLOWER, at_least=False)
     times = [min(row["launches µs"], row["graph µs"]) for row in report.rows if row["what"] == f"{form}, small"]
     if times:
         what = f"2 MiB, {JUDGED_CHUNK} B, scan, list and gather on the device, the slowest share, µs"

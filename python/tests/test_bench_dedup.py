@@ -215,7 +215,7 @@ def test_emulated_kernels_make_the_differences_of_go(emulated: Path, golden: ded
     assert [row["changed"] for row in large] == [p for p in ("0 %", "0.1 %", "1 %", "10 %", "100 %") for _ in range(2)]
     assert {"serial ms", "overlapped ms", "direct ms", "on device ms"} <= set(large[-1])
     assert len(report.rows) == 4 + 1 + 10 + 6 + 8
-    assert len(report.bars) == 3 + 3 + 3 + 1 + 1
+    assert len(report.bars) == 3 + 3 + 3 + 2 + 1
     assert {f"{stage} ms" for stage in ("hash", *labels.STAGES)} <= set(report.rows[-2])
 
 
