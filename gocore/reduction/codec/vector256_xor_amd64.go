@@ -37,8 +37,11 @@ func uniteBy256(x, planes, y []byte, size int) bool {
 
 // shuffles has, for the marks of 8 bytes, the order in which VPSHUFB moves the first bytes to the marked places. It writes 0 for 0x80. The last entry is
 // there since the assembly loads 16 bytes.
+//
+//lint:ignore U1000 the assembly reads it
 var shuffles = newShuffles()
 
+//lint:ignore U1000 the table is made by it
 func newShuffles() (table [256 + 1][8]byte) {
 	for m := range 256 {
 		table[m] = [8]byte{0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80}
