@@ -121,3 +121,20 @@ func TestLongHistory(t *testing.T) {
 		}
 	}
 }
+
+// Of a subtree of 16 chunks the record takes the chunks first, as many as it has room for, and then whole levels of nodes.
+func TestTheRecordTakesWholeLevels(t *testing.T) {
+	a := noise(32 * 16)
+	for _, c := range []struct{ capacity, entries, level int }{{6, 6, 0}, {12, 12, 0}, {19, 16, 0}, {25, 16 + 8, 1}, {32, 16 + 8 + 4 + 2 + 1, 4}} {
+		h := newHistory(t, Options{Method: difference.Tree, Chunk: 32, Record: record.Memory(c.capacity)}, false)
+		h.add(1, []Region{{"a", a}})
+		if n, capacity := h.lineage.Recorded(); n != c.entries || capacity != c.capacity {
+			t.Errorf("%d entries of %d, not %d of %d", n, capacity, c.entries, c.capacity)
+		}
+		d := h.add(2, []Region{{"b", a}})
+		if len(d.Shifted) == 0 || int(d.Shifted[0].Extent) != c.level {
+			t.Errorf("with room for %d the entries are %v, not of level %d", c.capacity, d.Shifted, c.level)
+		}
+		h.mustRestore(2)
+	}
+}
