@@ -59,6 +59,8 @@ func (e *Encoder) release() { e.view, e.tail, e.chunk, e.former = view{}, nil, n
 // Chunk encodes a chunk of 1 to ChunkBytes bytes. reference is nil or has the same length. dst has at least the chunk's length, which the payload
 // never exceeds, and does not overlap the others.
 func (e *Encoder) Chunk(dst, chunk, reference []byte) Entry {
+	raceReads(chunk)
+	raceReads(reference)
 	e.begin(chunk, reference)
 	defer e.release()
 	best, n := e.choose()

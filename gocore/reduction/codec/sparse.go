@@ -60,6 +60,8 @@ func (b *bitmaps) read(p, src []byte) (rest []byte, ok bool) {
 }
 
 // mark sets bit i%8 of byte i/8 of the bitmap where byte i is not zero, and returns the number of those bytes.
+//
+//go:norace
 func mark(bitmap, p []byte) (count int) {
 	units, count := markByVectors(bitmap, p)
 	bitmap, p = bitmap[8*units:], p[64*units:]
@@ -107,6 +109,8 @@ func nonzero(x uint64) byte {
 }
 
 // compress writes the marked bytes and returns their number.
+//
+//go:norace
 func compress(dst, p, bitmap []byte) (n int) {
 	units, n := compressByVectors(dst, p, bitmap)
 	p, bitmap = p[64*units:], bitmap[8*units:]

@@ -117,6 +117,8 @@ func readPlane(plane, src []byte, form uint32, b *bitmaps) (rest []byte, ok bool
 }
 
 // xorBytes writes a XOR b. The lengths are equal, and multiples of 8.
+//
+//go:norace
 func xorBytes(dst, a, b []byte) {
 	for len(dst) >= 8 && len(a) >= 8 && len(b) >= 8 {
 		binary.LittleEndian.PutUint64(dst, binary.LittleEndian.Uint64(a)^binary.LittleEndian.Uint64(b))
@@ -125,6 +127,8 @@ func xorBytes(dst, a, b []byte) {
 }
 
 // divide writes the planes of whole groups of words.
+//
+//go:norace
 func (x *byteplanes) divide(words []byte, size int) {
 	stride := len(words) / size
 	p := x.planes[:len(words)]

@@ -60,6 +60,8 @@ func widthOf[T word](x uint64) int {
 func blockBytes(size int) int { return blockWords(size) * size }
 
 // difference computes the zig-zag values of both orders for whole blocks of words, and their widths.
+//
+//go:norace
 func difference[T word](d *differences, x []byte) {
 	lastWord, lastChange := uint64(T(binary.LittleEndian.Uint64(x)))<<(64-laneBits[T]()), uint64(0)
 	ends := blockBytes(int(laneBits[T]()/8)) - unitBytes // where the last unit of a block begins
@@ -89,6 +91,8 @@ func difference[T word](d *differences, x []byte) {
 const unitBytes = 32
 
 // subtractWords writes a - b. The lengths are equal, and multiples of unitBytes.
+//
+//go:norace
 func subtractWords[T word](dst, a, b []byte) {
 	n := combineByVectors(dst, a, b, int(laneBits[T]()/8), true)
 	for dst, a, b = dst[n:], a[n:], b[n:]; len(dst) >= unitBytes; dst, a, b = dst[unitBytes:], a[unitBytes:], b[unitBytes:] {
@@ -100,6 +104,8 @@ func subtractWords[T word](dst, a, b []byte) {
 }
 
 // addWords adds b to dst. The lengths are equal, and multiples of unitBytes.
+//
+//go:norace
 func addWords[T word](dst, b []byte) {
 	n := combineByVectors(dst, dst, b, int(laneBits[T]()/8), false)
 	for dst, b = dst[n:], b[n:]; len(dst) >= unitBytes; dst, b = dst[unitBytes:], b[unitBytes:] {
