@@ -64,6 +64,7 @@ func (e *Encoder) Chunk(dst, chunk, reference []byte) Entry {
 	e.begin(chunk, reference)
 	defer e.release()
 	best, n := e.choose()
+	raceWrites(dst[:n])
 	e.write(dst[:n], best)
 	return Entry{Mode: best, Bytes: n, Hash: checksum.Leaf(chunk)}
 }
@@ -251,7 +252,9 @@ func (d *decoder) chunk(dst, payload, reference []byte, m Mode, k Kind) bool {
 			return false
 		}
 		body, v.reference = body[referenceHead:], reference
+		raceReads(reference)
 	}
+	raceWrites(dst)
 	if len(dst) != ChunkBytes {
 		d.pad(&v)
 	}

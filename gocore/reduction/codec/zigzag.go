@@ -104,8 +104,6 @@ func subtractWords[T word](dst, a, b []byte) {
 }
 
 // addWords adds b to dst. The lengths are equal, and multiples of unitBytes.
-//
-//go:norace
 func addWords[T word](dst, b []byte) {
 	n := combineByVectors(dst, dst, b, int(laneBits[T]()/8), false)
 	for dst, b = dst[n:], b[n:]; len(dst) >= unitBytes; dst, b = dst[unitBytes:], b[unitBytes:] {
