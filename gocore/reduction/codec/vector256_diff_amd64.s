@@ -165,8 +165,14 @@ GLOBL high256<>(SB), RODATA|NOPTR, $32
 	ADD        CARRY, Y0, Y0        \
 	ADD        Y3, CARRY, CARRY
 
-// SUMS is the rest of a function, behind its arguments. Y8 has the last change, Y9 the last word, and SI the address of the next words of the reference, or 0.
+// SUMS is a function that sums. Y8 has the last change, Y9 the last word, and SI the address of the next words of the reference, or 0.
 #define SUMS(LANES, ADD, SUB, SHIFT, BROADCAST) \
+	MOVQ           z+0(FP), DI      \
+	MOVQ           y+8(FP), SI      \
+	MOVQ           bytes+16(FP), CX \
+	LEAQ           first+24(FP), R11 \
+	MOVQ           order+32(FP), DX \
+	MOVQ           table+40(FP), R8 \
 	VBROADCASTI128 (R8), Y10        \
 	VPXOR          Y11, Y11, Y11    \
 	VPBROADCASTQ   16(R8), Y12      \
@@ -197,40 +203,16 @@ store: \
 
 // func sumWords1(z, y unsafe.Pointer, bytes int, first uint64, order int, table unsafe.Pointer)
 TEXT ·sumWords1(SB), NOSPLIT, $0-48
-	MOVQ z+0(FP), DI
-	MOVQ y+8(FP), SI
-	MOVQ bytes+16(FP), CX
-	LEAQ first+24(FP), R11
-	MOVQ order+32(FP), DX
-	MOVQ table+40(FP), R8
 	SUMS(BEFORE1, VPADDB, VPSUBB, VPSRLW, VPBROADCASTB)
 
 // func sumWords2(z, y unsafe.Pointer, bytes int, first uint64, order int, table unsafe.Pointer)
 TEXT ·sumWords2(SB), NOSPLIT, $0-48
-	MOVQ z+0(FP), DI
-	MOVQ y+8(FP), SI
-	MOVQ bytes+16(FP), CX
-	LEAQ first+24(FP), R11
-	MOVQ order+32(FP), DX
-	MOVQ table+40(FP), R8
 	SUMS(BEFORE2, VPADDW, VPSUBW, VPSRLW, VPBROADCASTW)
 
 // func sumWords4(z, y unsafe.Pointer, bytes int, first uint64, order int, table unsafe.Pointer)
 TEXT ·sumWords4(SB), NOSPLIT, $0-48
-	MOVQ z+0(FP), DI
-	MOVQ y+8(FP), SI
-	MOVQ bytes+16(FP), CX
-	LEAQ first+24(FP), R11
-	MOVQ order+32(FP), DX
-	MOVQ table+40(FP), R8
 	SUMS(BEFORE4, VPADDD, VPSUBD, VPSRLD, VPBROADCASTD)
 
 // func sumWords8(z, y unsafe.Pointer, bytes int, first uint64, order int, table unsafe.Pointer)
 TEXT ·sumWords8(SB), NOSPLIT, $0-48
-	MOVQ z+0(FP), DI
-	MOVQ y+8(FP), SI
-	MOVQ bytes+16(FP), CX
-	LEAQ first+24(FP), R11
-	MOVQ order+32(FP), DX
-	MOVQ table+40(FP), R8
 	SUMS(BEFORE8, VPADDQ, VPSUBQ, VPSRLQ, VPBROADCASTQ)

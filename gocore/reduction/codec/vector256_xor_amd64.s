@@ -14,14 +14,18 @@
 	VPXOR      HIGH(DX), T, T       \
 	VMOVDQU    T, HIGH(DI)
 
+// PLANES loads the arguments of a function that unites planes. R8 becomes the distance of two planes of words of 1 << N bytes.
+#define PLANES(N) \
+	MOVQ x+0(FP), DI                \
+	MOVQ planes+8(FP), SI           \
+	MOVQ y+16(FP), DX               \
+	MOVQ bytes+24(FP), CX           \
+	MOVQ CX, R8                     \
+	SHRQ $N, R8
+
 // func uniteWords2(x, planes, y unsafe.Pointer, bytes int)
 TEXT ·uniteWords2(SB), NOSPLIT, $0-32
-	MOVQ x+0(FP), DI
-	MOVQ planes+8(FP), SI
-	MOVQ y+16(FP), DX
-	MOVQ bytes+24(FP), CX
-	MOVQ CX, R8
-	SHRQ $1, R8
+	PLANES(1)
 
 loop:
 	VMOVDQU    (SI), Y0
@@ -39,12 +43,7 @@ loop:
 
 // func uniteWords4(x, planes, y unsafe.Pointer, bytes int)
 TEXT ·uniteWords4(SB), NOSPLIT, $0-32
-	MOVQ x+0(FP), DI
-	MOVQ planes+8(FP), SI
-	MOVQ y+16(FP), DX
-	MOVQ bytes+24(FP), CX
-	MOVQ CX, R8
-	SHRQ $2, R8
+	PLANES(2)
 	LEAQ (R8)(R8*2), R9
 
 loop:
@@ -78,12 +77,7 @@ loop:
 
 // func uniteWords8(x, planes, y unsafe.Pointer, bytes int)
 TEXT ·uniteWords8(SB), NOSPLIT, $0-32
-	MOVQ x+0(FP), DI
-	MOVQ planes+8(FP), SI
-	MOVQ y+16(FP), DX
-	MOVQ bytes+24(FP), CX
-	MOVQ CX, R8
-	SHRQ $3, R8
+	PLANES(3)
 	LEAQ (R8)(R8*2), R9
 
 loop:
