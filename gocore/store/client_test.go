@@ -22,12 +22,8 @@ import (
 	"velocpy/gocore/operation"
 )
 
-// hang is the time after which a test reports that something has not happened, or has taken too long that should be quick.
+// hang is the time after which a test reports that an operation hangs.
 const hang = 8 * time.Second
-
-// tooLong is the time after which an operation, or what a test waits for, counts as something that never ends. It is long: under the race detector a slow machine takes a third of it to encode and
-// decode what a test has flushed before.
-const tooLong = time.Minute
 
 // client drives a store as the shim does. One goroutine uses it.
 type client struct {
@@ -126,7 +122,7 @@ func gone(t testing.TB, c config.Config) {
 // eventually waits until a condition holds that must come true without further calls.
 func eventually(t testing.TB, what string, so func() bool) {
 	t.Helper()
-	for end := time.Now().Add(tooLong); !so(); time.Sleep(50 * time.Microsecond) {
+	for end := time.Now().Add(hang); !so(); time.Sleep(50 * time.Microsecond) {
 		if time.Now().After(end) {
 			t.Fatalf("it never happens that %s", what)
 		}
@@ -196,12 +192,12 @@ func rung(fd int32, milliseconds int) bool {
 	return n == 8
 }
 
-// drive steps an operation until it ends. No wait may take longer than tooLong. After each Pending it waits for the eventfd: without a notification, the
+// drive steps an operation until it ends. No wait may take longer than hang. After each Pending it waits for the eventfd: without a notification, the
 // wake-up was lost.
 func drive(t testing.TB, op *operation.Op, code status.Code, fd int32, out *operation.Outcome) error {
 	t.Helper()
 	var err error
-	for end := time.Now().Add(tooLong); code == status.Pending || code == status.Again; {
+	for end := time.Now().Add(hang); code == status.Pending || code == status.Again; {
 		if code == status.Pending {
 			woken := rung(fd, 1000)
 			if code, err = op.Step(out); !woken && code != status.Pending && !rung(fd, 1000) { // it may have been woken before Step looked
