@@ -11,19 +11,19 @@
 namespace velocpy {
 namespace dedup {
 
-static_assert(kOwnChunks == kOwnElements, "parts of a list");
+static_assert(kPartChunks == kThreads * kOwnElements, "parts of a list");
 
 constexpr uint32_t kNobody = ~0u;  // in a table of this checkpoint
 constexpr uint8_t kFirst = 1;      // flag: a first occurrence
 constexpr uint8_t kCollided = 2;   // … of bytes with the digest of other bytes that come before it
-constexpr uint64_t kRecorded = uint64_t{1} << 63, kOwn64 = uint64_t{1} << 62, kSourceMask = kOwn64 - 1;
+constexpr uint64_t kRecorded = uint64_t{1} << 63, kSameCheckpoint = uint64_t{1} << 62, kSourceMask = kSameCheckpoint - 1;
 
 VELOCPY_DEVICE Counts& counts(const Labels& p) { return *reinterpret_cast<Counts*>(p.counts); }
 VELOCPY_DEVICE uint8_t& byte_at(uint64_t array, uint64_t i) { return reinterpret_cast<uint8_t*>(array)[i]; }
 VELOCPY_DEVICE uint32_t& word_at(uint64_t array, uint64_t i) { return reinterpret_cast<uint32_t*>(array)[i]; }
 
 // Where the bytes of a chunk or node are, by its first chunk: of a first occurrence, its offset in the first occurrences; else a slot of
-// the record with kRecorded, or a chunk that is a first occurrence with kOwn64.
+// the record with kRecorded, or a chunk that is a first occurrence with kSameCheckpoint.
 VELOCPY_DEVICE uint64_t& source_of(const Labels& p, uint32_t chunk) { return reinterpret_cast<uint64_t*>(p.sources)[chunk]; }
 
 // A node of a region: chunks from index << level on.
@@ -44,13 +44,9 @@ struct Node {
 
 VELOCPY_DEVICE Node node_of(const Labels& p, uint32_t level, uint32_t chunk) {
   auto* table = reinterpret_cast<const Region*>(p.table);
-  uint32_t position = word_at(p.list, chunk), low = 0;
-  for (uint32_t n = p.regions; n > 1;) {
-    uint32_t half = n / 2;
-    low += table[low + half].position <= position ? half : 0;
-    n -= half;
-  }
-  return {table[low], (position - table[low].position) >> level, level, chunk};
+  uint32_t position = word_at(p.list, chunk);
+  const Region& region = table[find(p.regions, position, [table](uint32_t i) { return table[i].position; })];
+  return {region, (position - region.position) >> level, level, chunk};
 }
 
 // The digest of a node all of whose chunks have changed. One with a single child has that of the child.
@@ -100,11 +96,12 @@ VELOCPY_DEVICE bool agree(const Labels& p, bool wanted, const Node& a, const Nod
   return result;
 }
 
-// The thread's number in a launch.
-VELOCPY_DEVICE uint64_t own_thread() { return static_cast<uint64_t>(block_index()) * kThreads + thread_index(); }
-
 // The elements of the thread in its block's part.
 VELOCPY_DEVICE uint64_t own_element(uint32_t step) { return element_of<kThreads>(block_index(), step); }
+
+// Whether the block has a part of a list of so many elements, and whether that is the last one.
+VELOCPY_DEVICE bool has_part(uint64_t count) { return static_cast<uint64_t>(block_index()) * kPartChunks < count; }
+VELOCPY_DEVICE bool has_last_part(uint64_t count) { return (static_cast<uint64_t>(block_index()) + 1) * kPartChunks >= count; }
 
 // The ends of the cut before, and of this one.
 VELOCPY_DEVICE const CutEnd& begin_of(const Labels& p) { return reinterpret_cast<const CutEnd*>(p.ends)[p.cut]; }
@@ -129,8 +126,7 @@ VELOCPY_DEVICE void list_positions(const Labels& p) {
 #pragma unroll 1
     for (uint32_t left = bits[i]; left != 0; left &= left - 1) word_at(p.list, begin + to[i]++) = first + lowest_one(left);
   }
-  if (thread_index() == 0 && (static_cast<uint64_t>(block_index()) + 1) * kPartChunks >= p.words)
-    counts(p).changed = end_of(p).changed = begin + end;
+  if (thread_index() == 0 && has_last_part(p.words)) counts(p).changed = end_of(p).changed = begin + end;
 }
 
 // The place of a digest in a table of this checkpoint, or the first one that is free. same tells whether an element has the digest.
@@ -191,7 +187,7 @@ VELOCPY_DEVICE void label_chunks(const Labels& p) {
       wanted = lowest.chunk != chunk;
     }
     bool same = agree(p, wanted, node, lowest);
-    if (own && same) source_of(p, chunk) = kOwn64 | lowest.chunk;
+    if (own && same) source_of(p, chunk) = kSameCheckpoint | lowest.chunk;
     if (i >= changed) continue;
     byte_at(p.flags, i) = own && !same ? kFirst | (wanted ? kCollided : 0) : 0;
     byte_at(p.extent, i) = p.tree ? 0 : 1;

@@ -8,8 +8,7 @@
 namespace velocpy {
 namespace dedup {
 
-constexpr uint32_t kOwnChunks = 4;                       // of a thread
-constexpr uint32_t kPartChunks = kThreads * kOwnChunks;  // of a block of threads
+constexpr uint32_t kPartChunks = 4 * kThreads;  // of a list that one block of threads reads
 constexpr uint32_t kLevels = 40;
 
 // A region of a checkpoint, in a table in the order of positions. None is empty. Addresses as in Regions.

@@ -100,8 +100,8 @@ VELOCPY_DEVICE uint64_t source_of_parent(const Labels& p, const Node& parent, co
 // same.
 VELOCPY_DEVICE bool has_children_of(const Labels& p, const Node& node, const Node& other) {
   uint32_t half = 1u << (node.level - 1);
-  return node.bytes(p.shift) == other.bytes(p.shift) && source_of(p, node.chunk) == (kOwn64 | other.chunk) &&
-         source_of(p, node.chunk + half) == (kOwn64 | (other.chunk + half));
+  return node.bytes(p.shift) == other.bytes(p.shift) && source_of(p, node.chunk) == (kSameCheckpoint | other.chunk) &&
+         source_of(p, node.chunk + half) == (kSameCheckpoint | (other.chunk + half));
 }
 
 // Number `number` of a wave of shifted duplicates. Two of them go on as one if their parent is known as a whole. Executed by a warp.
@@ -118,11 +118,11 @@ VELOCPY_DEVICE bool raise_shift(const Labels& p, const Wave& wave, uint64_t numb
     parent = parent_of(node);
     source = source_of_parent(p, parent, join(p, node), other, wanted);
     if (wanted && has_children_of(p, parent, other)) {  // a warp would compare all bytes once more for each level
-      source = kOwn64 | other.chunk;
+      source = kSameCheckpoint | other.chunk;
       wanted = false;
     }
   }
-  if (agree(p, wanted, parent, other)) source = kOwn64 | other.chunk;
+  if (agree(p, wanted, parent, other)) source = kSameCheckpoint | other.chunk;
   if (source != kNone) {
     source_of(p, node.chunk) = source;
     return true;
@@ -165,12 +165,12 @@ VELOCPY_DEVICE void raise_wave(const Labels& p) {
   VELOCPY_SHARED PartRoom<kThreads> room;
   Wave wave = {p.level, p.from, p.to, nodes_of<Firsts>(p, p.level)};
   uint64_t part = block_index(), to[kOwnElements];
-  if (part * kPartChunks >= wave.count) return;
+  if (!has_part(wave.count)) return;
   uint32_t goes[kOwnElements];
   raise_part<Firsts>(p, wave, part, goes);
   uint64_t end = sum_before(goes, to, reinterpret_cast<uint64_t*>(p.state), room);
   pass_on(wave, part, goes, to, 0);
-  if (thread_index() == 0 && (part + 1) * kPartChunks >= wave.count) nodes_of<Firsts>(p, p.level + 1) = end;
+  if (thread_index() == 0 && has_last_part(wave.count)) nodes_of<Firsts>(p, p.level + 1) = end;
 }
 
 // All waves from a level on, by one block of threads: for few nodes this takes less time than a launch for each wave.
@@ -210,25 +210,22 @@ VELOCPY_DEVICE uint64_t entry_of(const Labels& p, uint64_t chunk) {
   return static_cast<uint64_t>(word_at(p.list, chunk)) << 24 | (byte_at(p.extent, chunk) - 1u);
 }
 
-VELOCPY_DEVICE bool has_part(const Labels& p) { return static_cast<uint64_t>(block_index()) * kPartChunks < counts(p).changed; }
-VELOCPY_DEVICE bool is_last_part(const Labels& p) { return (static_cast<uint64_t>(block_index()) + 1) * kPartChunks >= counts(p).changed; }
-
 // Writes the entries of first occurrences, ascending.
 VELOCPY_DEVICE void list_firsts(const Labels& p) {
   VELOCPY_SHARED PartRoom<kThreads> room;
-  if (!has_part(p)) return;
+  if (!has_part(counts(p).changed)) return;
   uint32_t begins[kOwnElements];
   uint64_t number[kOwnElements], end = number_entries(p, kFirst, begins, number, room);
 #pragma unroll
   for (uint32_t i = 0; i < kOwnElements; i++)
     if (begins[i]) reinterpret_cast<uint64_t*>(p.first_entries)[number[i]] = entry_of(p, own_element(i));
-  if (thread_index() == 0 && is_last_part(p)) counts(p).first_entries = end;
+  if (thread_index() == 0 && has_last_part(counts(p).changed)) counts(p).first_entries = end;
 }
 
 // Writes those of shifted duplicates, ascending.
 VELOCPY_DEVICE void list_shifts(const Labels& p) {
   VELOCPY_SHARED PartRoom<kThreads> room;
-  if (!has_part(p)) return;
+  if (!has_part(counts(p).changed)) return;
   uint32_t begins[kOwnElements];
   uint64_t number[kOwnElements], end = number_entries(p, 0, begins, number, room);
 #pragma unroll 1
@@ -245,7 +242,7 @@ VELOCPY_DEVICE void list_shifts(const Labels& p) {
     }
     reinterpret_cast<Shift*>(p.shift_entries)[number[i]] = shift;
   }
-  if (thread_index() == 0 && is_last_part(p)) counts(p).shift_entries = end;
+  if (thread_index() == 0 && has_last_part(counts(p).changed)) counts(p).shift_entries = end;
 }
 
 constexpr uint8_t kNewChunk = 4, kNewNode = 8;  // flags: the record gets the digest of the chunk, of the node that it calls

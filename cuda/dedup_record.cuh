@@ -12,6 +12,9 @@ namespace dedup {
 
 constexpr uint64_t kNone = ~uint64_t{0};
 
+// The thread's number in a launch.
+VELOCPY_DEVICE uint64_t own_thread() { return static_cast<uint64_t>(block_index()) * kThreads + thread_index(); }
+
 VELOCPY_DEVICE bool equal(const Vector& a, const Vector& b) { return low_half(a) == low_half(b) && high_half(a) == high_half(b); }
 
 VELOCPY_DEVICE uint64_t home_of(const Vector& digest, uint64_t slots) {
@@ -60,7 +63,7 @@ VELOCPY_DEVICE bool is_forgotten(const Sweep& p, uint32_t checkpoint) {
 VELOCPY_DEVICE void sweep(const Sweep& p) {
   uint64_t kept = 0;
 #pragma unroll 1
-  for (uint64_t at = static_cast<uint64_t>(block_index()) * kThreads + thread_index(); at < p.slots; at += p.blocks * kThreads) {
+  for (uint64_t at = own_thread(); at < p.slots; at += p.blocks * kThreads) {
     Vector place = load(slot_at(p.record, at) + 1);
     if (is_empty(place) || is_forgotten(p, checkpoint_of(place))) continue;
     add_entry(p.to, p.to_slots, load(slot_at(p.record, at)), low_half(place), high_half(place));

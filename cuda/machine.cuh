@@ -134,15 +134,20 @@ VELOCPY_DEVICE Vector load_shifted(const Vector* p, uint32_t shift) {
   return v;
 }
 
-// The last entry that does not begin after the unit.
-VELOCPY_DEVICE uint32_t find(const uint32_t* first, uint32_t count, uint32_t unit) {
+// The last of so many entries that does not begin after the unit. begin_of gives where an entry begins.
+template <typename Begin>
+VELOCPY_DEVICE uint32_t find(uint32_t count, uint32_t unit, Begin begin_of) {
   uint32_t low = 0;
   for (uint32_t n = count; n > 1;) {
     uint32_t half = n / 2;
-    low += first[low + half] <= unit ? half : 0;
+    low += begin_of(low + half) <= unit ? half : 0;
     n -= half;
   }
   return low;
+}
+
+VELOCPY_DEVICE uint32_t find(const uint32_t* first, uint32_t count, uint32_t unit) {
+  return find(count, unit, [first](uint32_t entry) { return first[entry]; });
 }
 
 }  // namespace velocpy

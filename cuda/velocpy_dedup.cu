@@ -1,5 +1,5 @@
-// The kernels of de-duplication. They are not in the fatbin of the package yet: no store de-duplicates on a GPU. Each takes the struct of
-// dedup_parameters.h.
+// The kernels of de-duplication. They are not in the fatbin of the package yet: no store de-duplicates on a GPU. Each takes a struct of
+// dedup_parameters.h or of dedup_label_parameters.h.
 #include "dedup.cuh"
 #include "dedup_nodes.cuh"
 
@@ -43,4 +43,5 @@ VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_find_new_chunks(VELOCPY_PARAMET
 VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_find_new_nodes(VELOCPY_PARAMETER(dedup::Labels) p) { dedup::find_new_nodes(p); }
 VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_add_new(VELOCPY_PARAMETER(dedup::Labels) p) { dedup::add_new(p); }
 
+// Before all of these, or behind velocpy_dedup_list_shifts.
 VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_sweep(VELOCPY_PARAMETER(dedup::Sweep) p) { dedup::sweep(p); }
