@@ -49,6 +49,16 @@ func role(seed, r uint64) uint64 {
 	return z ^ z>>31
 }
 
+// setKey sets the first words of the secret of a seed.
+func setKey(key []uint64, seed uint64) {
+	for i := range key {
+		key[i] = secretWords[i] + seed
+		if i%2 != 0 {
+			key[i] = secretWords[i] - seed
+		}
+	}
+}
+
 // dedupCase is a lineage whose checkpoints both sides make.
 type dedupCase struct {
 	chunk    int
@@ -111,12 +121,7 @@ func (c *dedupCase) launch(r *room, regions []*dedupRegion, position int) *dedup
 	p := &l.p
 	p.Count, p.Shift, p.Blocks = uint32(len(regions)), uint32(bits.TrailingZeros(uint(c.chunk))), 3
 	p.LeafSeed, p.SumSeed, p.BlockSeed = role(c.seed, 1), role(c.seed, 5), role(role(c.seed, 4), dedupBlock)
-	for i := range p.Key {
-		p.Key[i] = secretWords[i] + p.LeafSeed
-		if i%2 != 0 {
-			p.Key[i] = secretWords[i] - p.LeafSeed
-		}
-	}
+	setKey(p.Key[:], p.LeafSeed)
 	for i, g := range regions {
 		n := len(g.data)
 		leaves, tiles, blocks := tree.Chunks(uint64(n), c.chunk), (n-1)/digest.SumBytes+1, (n-1)/dedupBlock+1
@@ -370,6 +375,29 @@ func (g *dedupRegion) change(r *rand.Rand, size int, kind int) {
 	}
 }
 
+// drawRegions makes the regions of a first checkpoint.
+func drawRegions(t *rapid.T, r *rand.Rand, sizes *rapid.Generator[int]) []*dedupRegion {
+	regions := make([]*dedupRegion, rapid.IntRange(1, 6).Draw(t, "regions"))
+	for i := range regions {
+		regions[i] = &dedupRegion{name: fmt.Sprint(i), data: randomBytes(r, sizes.Draw(t, "size")), size: -1}
+	}
+	return regions
+}
+
+// changeRegions makes the next versions of all regions, some of which get another size.
+func changeRegions(t *rapid.T, r *rand.Rand, sizes *rapid.Generator[int], regions []*dedupRegion) {
+	for _, g := range regions {
+		if len(g.data) == 0 {
+			g.leaves, g.digests, g.size = nil, nil, 0
+		}
+		size := len(g.data)
+		if rapid.IntRange(0, 2).Draw(t, "resize") == 0 {
+			size = sizes.Draw(t, "size")
+		}
+		g.change(r, size, rapid.IntRange(0, 4).Draw(t, "change"))
+	}
+}
+
 func TestDedupSource(t *testing.T) {
 	s := startSource(t)
 	t.Run("random", func(t *testing.T) { testDedupRandom(t, s) })
@@ -385,22 +413,10 @@ func testDedupRandom(t *testing.T, s *source) {
 		r := rand.New(rand.NewPCG(c.seed, 1))
 		sizes := rapid.OneOf(rapid.IntRange(0, 600), rapid.IntRange(0, 2*digest.SumBytes+5000),
 			rapid.Map(rapid.IntRange(0, 40), func(i int) int { return i * 1024 }), rapid.Map(rapid.IntRange(1, 16), func(i int) int { return i * c.chunk }))
-		regions := make([]*dedupRegion, rapid.IntRange(1, 6).Draw(t, "regions"))
-		for i := range regions {
-			regions[i] = &dedupRegion{name: fmt.Sprint(i), data: randomBytes(r, sizes.Draw(t, "size")), size: -1}
-		}
+		regions := drawRegions(t, r, sizes)
 		for number := range uint32(3) {
 			c.checkpoint(t, s, lineage, number, regions)
-			for _, g := range regions {
-				if len(g.data) == 0 {
-					g.leaves, g.digests, g.size = nil, nil, 0
-				}
-				size := len(g.data)
-				if rapid.IntRange(0, 2).Draw(t, "resize") == 0 {
-					size = sizes.Draw(t, "size")
-				}
-				g.change(r, size, rapid.IntRange(0, 4).Draw(t, "change"))
-			}
+			changeRegions(t, r, sizes, regions)
 		}
 	})
 }

@@ -3,7 +3,6 @@ package kernel
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"math/bits"
 	"math/rand/v2"
 	"slices"
@@ -57,8 +56,7 @@ func labelKernels() []string {
 	var all []string
 	for _, name := range []string{
 		"positions", "find", "label", "place", "gather_firsts", "raise_firsts", "raise_few_firsts", "put_nodes", "raise_shifts", "raise_few_shifts",
-		"list_firsts", "list_shifts", "find_new_chunks",
-		"find_new_nodes", "add_new", "sweep",
+		"list_firsts", "list_shifts", "find_new_chunks", "find_new_nodes", "add_new", "sweep",
 	} {
 		all = append(all, "velocpy_dedup_"+name)
 	}
@@ -78,6 +76,7 @@ type labelCase struct {
 	gone     []uint32 // checkpoints that were forgotten since the last checkpoint
 }
 
+// lineage begins the lineage on both sides.
 func (c *labelCase) lineage(t fatal) *dedup.Lineage {
 	lineage, err := dedup.New(dedup.Options{Method: c.method, Chunk: c.chunk, Seed: c.seed, Record: record.Memory(c.capacity), MaxAge: c.maxAge})
 	if err != nil {
@@ -98,11 +97,10 @@ func slotsFor(capacity int) int {
 
 // labelWork is a checkpoint on the device.
 type labelWork struct {
-	c      *labelCase
-	p      labelParameter
-	r      *room
-	chunks int
-
+	c        *labelCase
+	p        labelParameter
+	r        *room
+	chunks   int
 	launches []Launch
 }
 
@@ -144,12 +142,7 @@ func (c *labelCase) layOut(r *room, all []*dedupLaunch, chunks, total, changed i
 	}
 	p.Mask = 1<<bits.Len(uint(2*chunks-1)) - 1
 	p.Words, p.NodeSeed = uint64((chunks+31)/32), role(c.seed, 3)
-	for i := range p.Key {
-		p.Key[i] = secretWords[i] + p.NodeSeed
-		if i%2 != 0 {
-			p.Key[i] = secretWords[i] - p.NodeSeed
-		}
-	}
+	setKey(p.Key[:], p.NodeSeed)
 	p.Slots, p.Capacity = uint64(len(c.record)/slotBytes), uint64(c.capacity)
 	p.Table, p.Changed = uint64(there+r.place(table, 0, 16)), uint64(there+changed)
 	p.Counts = uint64(there + r.place(make([]byte, binary.Size(labelCounts{})), 0, 16))
@@ -352,26 +345,14 @@ func testLabelsRandom(t *testing.T, s *source) {
 		lineage := c.lineage(t)
 		r := rand.New(rand.NewPCG(c.seed, 1))
 		sizes := rapid.OneOf(rapid.IntRange(0, 600), rapid.IntRange(0, 6000), rapid.Map(rapid.IntRange(1, 64), func(i int) int { return i * c.chunk }))
-		regions := make([]*dedupRegion, rapid.IntRange(1, 6).Draw(t, "regions"))
-		for i := range regions {
-			regions[i] = &dedupRegion{name: fmt.Sprint(i), data: randomBytes(r, sizes.Draw(t, "size")), size: -1}
-		}
+		regions := drawRegions(t, r, sizes)
 		for number := uint32(1); number < 7; number++ {
 			repeat(r, regions, c.chunk)
 			c.checkpoint(t, s, lineage, number, regions)
 			if rapid.IntRange(0, 3).Draw(t, "forget") == 0 {
 				c.forget(lineage, uint32(rapid.IntRange(1, int(number)).Draw(t, "gone")))
 			}
-			for _, g := range regions {
-				if len(g.data) == 0 {
-					g.leaves, g.digests, g.size = nil, nil, 0
-				}
-				size := len(g.data)
-				if rapid.IntRange(0, 3).Draw(t, "resize") == 0 {
-					size = sizes.Draw(t, "size")
-				}
-				g.change(r, size, rapid.IntRange(0, 4).Draw(t, "change"))
-			}
+			changeRegions(t, r, sizes, regions)
 		}
 	})
 }
