@@ -9,6 +9,7 @@ import numpy as np
 
 from .beside import Subject
 from .differences import BLOCK, DIGEST, TILE, TOTALS, Difference, Form, Region
+from .kernels import Driver, Work, turns
 from .ways import WRITERS, Host, Ways, wrong_bitmap, wrong_list
 
 GATHERERS = 4
@@ -18,6 +19,24 @@ AHEAD = 512 << 20
 """Bytes of the copy that keeps the device busy while the host queues."""
 
 Times = dict[str, list[float]]
+
+
+def staged(driver: Driver, works: dict[str, Work], rounds: int, ahead: Work) -> Times:
+    """Milliseconds of the device for each of works in a row, and "on device" for all together, by round."""
+    events = [driver.event() for _ in range(len(works) + 1)]
+    took: Times = {name: [] for name in (*works, "on device")}
+    for number in range(-1, rounds):
+        ahead()
+        driver.call("cuEventRecord", events[0], driver.stream)
+        for event, work in zip(events[1:], works.values(), strict=True):
+            work()
+            driver.call("cuEventRecord", event, driver.stream)
+        driver.synchronize()
+        if number >= 0:
+            pairs = [*zip(events, events[1:], strict=False), (events[0], events[-1])]
+            for name, (begin, end) in zip(took, pairs, strict=True):
+                took[name].append(driver.milliseconds(begin, end))
+    return took
 
 
 class Contest:
@@ -55,22 +74,13 @@ class Contest:
 
     def stages(self, rounds: int) -> Times:
         """Milliseconds of the device for each kernel, and for all together, by round."""
-        driver, part = self.driver, self.whole.parts[0]
-        events = [driver.event() for _ in range(4)]
-        took: Times = {name: [] for name in ("scan", "list", "gather", "on device")}
-        for number in range(-1, rounds):
-            self.ahead()
-            driver.call("cuEventRecord", events[0], driver.stream)
+        part = self.whole.parts[0]
+
+        def scan() -> None:
             self.whole.clear()
-            for event, queue in zip(events[1:], (part.scan, part.list_changed, part.gather), strict=True):
-                queue()
-                driver.call("cuEventRecord", event, driver.stream)
-            driver.synchronize()
-            if number >= 0:
-                pairs = [*zip(events, events[1:], strict=False), (events[0], events[3])]
-                for name, (begin, end) in zip(took, pairs, strict=True):
-                    took[name].append(driver.milliseconds(begin, end))
-        return took
+            part.scan()
+
+        return staged(self.driver, {"scan": scan, "list": part.list_changed, "gather": part.gather}, rounds, self.ahead)
 
     def on_host(self, rounds: int, *, full: bool) -> tuple[Times, int]:
         """Milliseconds of the host for each way, by turns, and how much was wrong in host memory after the last round.
@@ -87,7 +97,7 @@ class Contest:
         names, wrong = list(ways), 0
         took: Times = {name: [] for name in names}
         for number in range(-1, rounds):
-            for name in names[number % len(names) :] + names[: number % len(names)]:
+            for name in turns(names, number):
                 milliseconds = self._timed(ways[name])
                 if number >= 0:
                     took[name].append(milliseconds)

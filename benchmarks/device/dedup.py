@@ -225,11 +225,10 @@ def judge(report: Report) -> None:
     for share, bound in BARS.items():
         what = f"{JUDGED_CHUNK} B, {percent(share)} changed, with the copy to the host, GB/s"
         report.bar(what, rates[str(form), percent(share)], bound, at_least=True)
-    for row in report.rows:
-        if row["what"] == f"{JUDGED_CHUNK} B, tree" and row["changed"] in (percent(share) for share in BARS):
-            bound = next(bound for share, bound in BARS.items() if percent(share) == row["changed"])
-            what = f"{JUDGED_CHUNK} B, tree, {row['changed']} changed, with the copy to the host, GB/s"
-            report.bar(what, row["GB/s"], bound, at_least=True)
+    tree = f"{JUDGED_CHUNK} B, tree"
+    for share, bound in BARS.items() if (tree, percent(0)) in rates else ():
+        what = f"{tree}, {percent(share)} changed, with the copy to the host, GB/s"
+        report.bar(what, rates[tree, percent(share)], bound, at_least=True)
     slowest = max(row["by Full"] for row in report.rows if "by Full" in row and "hash ms" not in row)
     report.bar("all chunk lengths and shares, time by Full's, the most", slowest, SLOWER, at_least=False)
     trees = [row["by Full"] for row in report.rows if "hash ms" in row and "by Full" in row and "tree" in row["what"]]

@@ -304,13 +304,19 @@ def check(driver: Driver, seeds: Sequence[int] = (0, 1, 2, 3)) -> int:
 Work = Callable[[], object]
 
 
+def turns(names: Sequence[str], number: int) -> list[str]:
+    """The names in the order of a round: each round begins with another one."""
+    first = number % len(names)
+    return [*names[first:], *names[:first]]
+
+
 def timed(driver: Driver, works: dict[str, Work], rounds: int, ahead: Work) -> dict[str, list[float]]:
     """Milliseconds of the device for each, by turns. Work queued ahead keeps the host's part out of the time."""
     begin, end = driver.event(), driver.event()
     took: dict[str, list[float]] = {name: [] for name in works}
     names = list(works)
     for number in range(-2, rounds):
-        for name in names[number % len(names) :] + names[: number % len(names)]:
+        for name in turns(names, number):
             ahead()
             driver.call("cuEventRecord", begin, driver.stream)
             works[name]()

@@ -15,18 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 from .beside import TELLING, Subject, struct
-from .contest import GATHERERS, SEED, Times
+from .contest import GATHERERS, SEED, Times, staged
 from .differences import DIGEST, TILE, Difference, Form, Numbers, Region
 from .encoded import fill
-from .kernels import Bytes, Driver, Work
+from .kernels import Bytes, Driver, Work, turns
 from .labels import COUNTED, COUNTS, CUT_END, CUT_STAGES, REST, SHIFT, STAGES, Labels, Record
 from .ways import AHEAD, Host, stream
 
 METHODS = ("list", "tree")
 BEFORE, AFTER = 1, 2
 """Numbers of the checkpoint that fills the record, and of the one that is timed."""
-
-
 PARTS = 16
 """Cuts of a region whose first occurrences are copied while others are labelled."""
 
@@ -158,7 +156,10 @@ class Deduplication:
                 driver.call("cuStreamWaitEvent", streams.labels, ready, 0)
                 part.list_changed(streams.labels)
                 labels.queue(CUT_STAGES, number, streams.labels)
-                values = {"from": labels.ends + CUT_END * (number + 1), "to": _address(entries.ends) + CUT_END * number}
+                values = {
+                    "from": labels.ends + CUT_END * (number + 1),
+                    "to": entries.ends.ctypes.data + CUT_END * number,
+                }
                 driver.launch("velocpy_beside_tell", 1, 32, struct(TELLING, **values), streams.labels)
                 driver.call("cuEventRecord", ready, streams.labels)
             if number == len(made.parts) - 1:
@@ -186,10 +187,6 @@ class Deduplication:
         return sum(sizes)
 
 
-def _address(array: Bytes) -> int:
-    return array.ctypes.data
-
-
 class Labelling:
     """A method on a region of which chosen chunks change."""
 
@@ -214,28 +211,14 @@ class Labelling:
 
     def stages(self, rounds: int) -> Times:
         """Milliseconds of the device for each stage, and for all together, by round."""
-        driver = self.driver
 
         def begin() -> None:
             self.labels.clear()
             self.work.hash()
 
-        works: list[Work] = [begin, *(functools.partial(self.labels.queue, {stage}) for stage in STAGES)]
-        names = ("hash", *STAGES)
-        took: Times = {name: [] for name in (*names, "on device")}
-        events = [driver.event() for _ in range(len(works) + 1)]
-        for number in range(-1, rounds):
-            self.ahead()
-            driver.call("cuEventRecord", events[0], driver.stream)
-            for event, work in zip(events[1:], works, strict=True):
-                work()
-                driver.call("cuEventRecord", event, driver.stream)
-            driver.synchronize()
-            if number >= 0:
-                pairs = [*zip(events, events[1:], strict=False), (events[0], events[-1])]
-                for name, (first, last) in zip(took, pairs, strict=True):
-                    took[name].append(driver.milliseconds(first, last))
-        return took
+        works: dict[str, Work] = {"hash": begin}
+        works |= {stage: functools.partial(self.labels.queue, {stage}) for stage in STAGES}
+        return staged(self.driver, works, rounds, self.ahead)
 
     def on_host(self, host: Host, entries: Entries, streams: Streams, rounds: int) -> Times:
         """Milliseconds of the host until all is in pinned memory, by turns: serial, overlapped, and Full."""
@@ -247,7 +230,7 @@ class Labelling:
         names = list(ways)
         took: Times = {name: [] for name in ways}
         for number in range(-1, rounds):
-            for name in names[number % len(names) :] + names[: number % len(names)]:
+            for name in turns(names, number):
                 self.ahead()
                 self.driver.synchronize()
                 began = time.perf_counter()
@@ -266,7 +249,7 @@ class Labelling:
         found = entries.found()
         firsts = entries.firsts.view("<u8")[: found["first_entries"]].copy()
         entries.poison()
-        return self._wrong(found, firsts, _address(host.data))
+        return self._wrong(found, firsts, host.data.ctypes.data)
 
     def wrong(self) -> int:
         """How much is wrong of a checkpoint whose chosen chunks have bytes that nothing else has."""

@@ -33,7 +33,7 @@ from benchmarks.device.contest import GATHERERS, SEED
 from benchmarks.device.dedup import compiled
 from benchmarks.device.differences import DIGEST, TILE, TOTALS, Difference, Form, Region
 from benchmarks.device.encoded import fill
-from benchmarks.device.kernels import Bytes, Driver
+from benchmarks.device.kernels import Bytes, Driver, turns
 from benchmarks.device.labelling import Deduplication, Entries
 from benchmarks.device.ways import Host
 
@@ -249,8 +249,7 @@ def rows(
     ways = ways_of(report, driver, states[0].size, data.count, library)
     found = {name: Play() for name in ways}
     for number in range(rounds):
-        names = list(ways)
-        for name in names[number % len(names) :] + names[: number % len(names)]:
+        for name in turns(list(ways), number):
             play(driver, ways[name], states, found[name])
     total = sum(state.size for state in states)
     for name, played in found.items():
