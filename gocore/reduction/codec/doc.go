@@ -9,9 +9,8 @@
 // With a compressor of the host, containers have sections in place of chunks: a compressor needs more bytes to find what repeats. Devices neither write nor read
 // them, and what a compressor writes may change with its version.
 //
-// On amd64 assembly replaces the loops: for encoding and decoding with AVX-512, else for decoding with AVX2. With AVX2 one core of an EPYC of the third
-// generation decodes 4.1 GB/s of plain bytes or more, of chunks that its caches hold, and verifies their hashes. The loops decode 0.84 GB/s or more. These are
-// the fastest runs, the median of three benchmarks.
+// On amd64 assembly replaces the loops: for encoding and decoding with AVX-512, else for decoding with AVX2. `python -m benchmarks twins` measures how fast one core
+// decodes.
 //
 // A reference is the same region in an earlier checkpoint. It allows two more modes. Decoding then needs the same reference.
 package codec

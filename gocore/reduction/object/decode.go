@@ -13,9 +13,6 @@ const inBytes = 2 << 20
 // there, as spans of the slot; several goroutines may call it at once. Each container that has a wanted byte is read and opened once, and its chunks are decoded
 // that have one. Calls at once need a Room each. Errors about containers that have bytes which Elsewhere does not find are of type *Damage; those of the caller's
 // read are returned as they are. After an error the wanted bytes have no meaning.
-//
-// One goroutine on an EPYC of the third generation, with AVX2, decodes 1.6 GB/s of late wavefields with a reference, which is decoded too, and 2 to 5.5 GB/s of
-// weights and of other wavefields. These are the fastest runs, the median of three benchmarks.
 func (r *Reader) Decode(wanted []model.Span, slot []byte, arrived func(at, n int64), o regions.Options) error {
 	pieces, err := r.plan(wanted)
 	if err != nil {
