@@ -111,9 +111,11 @@ func TestDamageInMemoryIsMadeUpForByTheDisk(t *testing.T) {
 			c.Durable, c.Verify = durable, "always"
 			s := open(t, c)
 			h := newClient(t, s, "h")
-			p := random(300_000, 1)
+			// The bytes differ, so that no checkpoint in memory makes up for the damage of another one in a lineage.
+			var p [3][]byte
 			for k := range int64(3) {
-				out := h.mustPut(k, p)
+				p[k] = random(300_000, uint64(k))
+				out := h.mustPut(k, p[k])
 				if err := h.wait(out.Ticket, status.TierDisk); err != nil {
 					t.Fatal(err)
 				}
@@ -125,17 +127,17 @@ func TestDamageInMemoryIsMadeUpForByTheDisk(t *testing.T) {
 				}
 			}
 			spoil(0)
-			h.mustGet(0, p, operation.RestoreArgs{})
-			h.mustGet(0, p, operation.RestoreArgs{})
+			h.mustGet(0, p[0], operation.RestoreArgs{})
+			h.mustGet(0, p[0], operation.RestoreArgs{})
 			spoil(1)
 			l := h.mustLease(1, operation.RestoreArgs{})
-			if !bytes.Equal(view(l, len(p)), p) {
+			if !bytes.Equal(view(l, len(p[1])), p[1]) {
 				t.Fatal("a lease shows the wrong bytes")
 			}
 			before := h.mustLease(2, operation.RestoreArgs{})
 			spoil(2) // under a lease that was given before
 			after := h.mustLease(2, operation.RestoreArgs{Last: true})
-			if !bytes.Equal(view(after, len(p)), p) {
+			if !bytes.Equal(view(after, len(p[2])), p[2]) {
 				t.Fatal("a lease shows the wrong bytes")
 			}
 			for _, x := range []*operation.Lease{l, before, after} {
@@ -144,9 +146,9 @@ func TestDamageInMemoryIsMadeUpForByTheDisk(t *testing.T) {
 			if err := h.h.Corrupt(model.NumberKey(0), status.TierDisk, 99); err != nil {
 				t.Fatal(err)
 			}
-			h.mustGet(0, p, operation.RestoreArgs{}) // it comes from the copy in memory, which was loaded before
+			h.mustGet(0, p[0], operation.RestoreArgs{}) // it comes from the copy in memory, which was loaded before
 			spoil(0)
-			_, _, err := h.get(0, len(p), operation.RestoreArgs{})
+			_, _, err := h.get(0, len(p[0]), operation.RestoreArgs{})
 			wants(t, err, status.Corrupt) // the copy on disk is damaged, too
 			drained(t, s)
 		})
