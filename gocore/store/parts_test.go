@@ -53,11 +53,12 @@ func (m *matrix) at(w window, byte int64) int64 {
 	return m.offset + (w.first+byte/w.n*w.step)*m.row + w.from + byte%w.n
 }
 
+// drawMatrices draws up to 3 matrices of other random bytes each, so that none shares chunks with another.
 func drawMatrices(t *rapid.T) (all []*matrix, slot int64) {
 	for i := range rapid.IntRange(1, 3).Draw(t, "regions") {
 		m := &matrix{rows: rapid.Int64Range(1, 9).Draw(t, "rows"), offset: slot}
 		m.row = rapid.OneOf(rapid.Int64Range(1, 200), rapid.Int64Range(1, 200_000)).Draw(t, "row")
-		m.bytes = random(int(m.rows*m.row), rapid.Uint64Range(0, 1000).Draw(t, "seed")+uint64(i))
+		m.bytes = random(int(m.rows*m.row), 3*rapid.Uint64Range(0, 1000).Draw(t, "seed")+uint64(i))
 		all, slot = append(all, m), (slot+m.rows*m.row+4095)&^4095
 	}
 	return all, slot

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .plan import Restore as Restore
     from .store import History, Store, stores
     from .ticket import Ticket
+    from .training import Checkpointer
     from .tuning import Tuning
 
 #: The modules of names that need NumPy. They are imported at the first use: commands that look at a store, and need no
@@ -48,6 +49,7 @@ _LATER = {
     "Ticket": "ticket",
     "Lease": "lease",
     "Tuning": "tuning",
+    "Checkpointer": "training",
 }
 
 #: Former names of this module by the modules that have them; they work for one version.
@@ -62,6 +64,7 @@ __all__ = [
     "Lease",
     "Plan",
     "Tuning",
+    "Checkpointer",
     "errors",
     "plan",
     "simulate",

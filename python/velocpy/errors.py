@@ -49,6 +49,7 @@ __all__ = [
     "PlanUnfinished",
     "ReadOnlyStore",
     "RegionNotFound",
+    "StateMismatch",
     "StoreClosed",
     "StoreLocked",
     "StoreLost",
@@ -199,6 +200,13 @@ class BelatedCorruption(VelocError):
 
 class DurabilityLost(VelocError):
     """The bytes will never reach the tier asked for: their flush failed for good or was cancelled."""
+
+
+class StateMismatch(VelocError, ValueError):
+    """A saved state does not fit the objects that were to take it: it is that of another model, say."""
+
+    #: Names of the parts of a training that were restored all the same.
+    restored: tuple[str, ...] = ()
 
 
 class StoreLocked(VelocError):
