@@ -1,0 +1,460 @@
+"""Snapshots of a training, and the way back to one of them."""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from velocpy import tree
+from velocpy.checks import require_whole
+from velocpy.choices import DeviceBudgets, Reduction, Size
+from velocpy.errors import CheckpointNotFound, InvalidArgument, InvalidType, StateMismatch, TierFull, WaitTimeout
+from velocpy.opening import open as open_store
+from velocpy.plan import plain_key
+from velocpy.store import History, Store
+from velocpy.ticket import Ticket
+from velocpy.tuning import Tuning
+
+from .filling import Path, require_alike
+from .parts import Part, parts_of
+from .randomness import GlobalRandom
+
+if TYPE_CHECKING:
+    import torch
+    from typing_extensions import Self
+
+
+class Checkpointer:
+    """Saves the whole state of a training step by step, and brings back the one of an earlier step.
+
+    A training that goes back to a step continues from there bit by bit as it did the first time: the state is that of
+    every part, and of the random generators of the process (Python, NumPy, torch on the CPU and on CUDA devices).
+
+    `save` waits for one copy within the memory of a device, or to host memory; what follows happens in the background.
+    The latest ``keep`` snapshots stay in device and host memory. Every ``durable_every``-th step also goes to the
+    directory ``path``, where the next process finds it.
+
+    Parameters
+    ----------
+    parts
+        What the state consists of, by names that you choose (``model=``, ``optimizer=``, ``scheduler=``, ``sampler=``,
+        ``scaler=``, …): objects with ``state_dict()`` and ``load_state_dict()``, and generators (``torch.Generator``,
+        ``numpy.random.Generator``, ``random.Random``). A list or a dict is several parts, and None is none. They are
+        restored in this order. A module, and an optimizer of torch, keeps its tensors, which get the saved elements:
+        nothing that refers to them has to be told. A state consists of dense tensors and arrays, dicts with str and int
+        as keys, lists, tuples, numbers, texts, None, and a few more types of Python (`velocpy.training.encoding`). Of a
+        DTensor it has this process's part: each rank has its own `Checkpointer`.
+    store
+        A store that is open, and stays so; without one the next four arguments open one, which `close` closes.
+    path, device, host, disk
+        As for `velocpy.open`. Host memory has to hold ``keep`` snapshots and one more; with a disk tier those that do
+        not fit go there.
+    history
+        Name of the history in the store.
+    keep
+        So many snapshots, the ones saved last, can be gone back to.
+    durable_every
+        Steps that are multiples of this are written to the disk at once, and stay. None: those alone that are saved
+        with ``durable=True``.
+    keep_durable
+        So many of the durable ones stay, the latest ones. None: all.
+    reduce
+        How snapshots become smaller on their way down, as for `Store.history`. With ``"tree"`` layers that are frozen
+        take room once. None: as the history does.
+    random
+        Whether the random generators of the process are part of the state.
+
+    Examples
+    --------
+    >>> import torch, velocpy
+    >>> model = torch.nn.Linear(2, 1)
+    >>> optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+    >>> def train(steps):
+    ...     for _ in range(steps):
+    ...         optimizer.zero_grad()
+    ...         model(torch.rand(8, 2)).square().mean().backward()
+    ...         optimizer.step()
+    ...     return model.weight.tolist()
+    >>> with velocpy.Checkpointer(model=model, optimizer=optimizer, host="16MiB") as checkpointer:
+    ...     _ = train(2)
+    ...     _ = checkpointer.save(2)
+    ...     weights = train(3)
+    ...     print(checkpointer.rollback(to=2), train(3) == weights)
+    2 True
+    """
+
+    def __init__(
+        self,
+        store: Store | None = None,
+        *,
+        path: str | os.PathLike[str] | None = None,
+        device: DeviceBudgets | None = None,
+        host: Size | None = "auto",
+        disk: Size | None = "auto",
+        history: str = "training",
+        keep: int = 3,
+        durable_every: int | None = None,
+        keep_durable: int | None = None,
+        reduce: Reduction | None = None,
+        random: bool = True,
+        **parts: Any,
+    ) -> None:
+        self._keep = require_whole("keep", keep, 1)
+        self._every = None if durable_every is None else require_whole("durable_every", durable_every, 1)
+        self._keep_durable = None if keep_durable is None else require_whole("keep_durable", keep_durable, 1)
+        self._parts = parts_of(parts)
+        if not self._parts:
+            raise InvalidArgument("a Checkpointer needs something to save: give model=, optimizer= and so on.")
+        if random:
+            self._parts["random"] = Part("random", GlobalRandom())
+        self._owns = store is None
+        if store is None:
+            store = open_store(path, device=device, host=host, disk=disk, verify="first", tuning=Tuning(flush="lazy"))
+        elif path is not None:
+            raise InvalidArgument("give a store or a path, not both.")
+        self._store = store
+        try:
+            if durable_every is not None and not store.durable:
+                raise InvalidArgument("durable_every= needs a store that outlives the process: give path=.")
+            self._history = store.history(history, reduce=reduce)
+            self._durable = set(self._history) if store.durable else set()
+        except BaseException:
+            if self._owns:
+                store.close()
+            raise
+
+    @property
+    def store(self) -> Store:
+        """The store that has the snapshots."""
+        return self._store
+
+    @property
+    def history(self) -> History:
+        """The history that has the snapshots; its keys are their steps."""
+        return self._history
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """The steps that can be gone back to, ascending."""
+        return tuple(sorted(key for key in self._history if isinstance(key, int)))
+
+    def latest(self) -> int | None:
+        """The step that was saved last, or None."""
+        steps = self._saved()
+        return steps[-1] if steps else None
+
+    def save(self, step: int, *, meta: Any = None, durable: bool | None = None) -> Ticket:
+        """Takes a snapshot. When it returns, the training may go on; a snapshot of the same step is replaced.
+
+        Tensors on a device are read in the order of the current stream: what it is told to do afterwards may overwrite
+        them.
+
+        Parameters
+        ----------
+        step
+            Number of the step, from 0 up.
+        meta
+            Something small that JSON can say, as for `History.checkpoint`: a loss, say.
+        durable
+            Whether it goes to the disk at once, and stays; None: if the step is a multiple of ``durable_every``.
+
+        Returns
+        -------
+        Ticket
+            ``ticket.wait("disk")`` waits until it is durable.
+
+        Raises
+        ------
+        InvalidArgument, InvalidType
+            Names the entry of the state that a checkpoint cannot hold.
+        TierFull
+            The snapshot does not fit beside those that are kept, nor in place of them.
+        TierIOError, DurabilityLost
+            The disk failed. The snapshot is in memory.
+
+        Except in the latter case, snapshots are what they were.
+
+        Examples
+        --------
+        >>> import torch, velocpy
+        >>> model = torch.nn.Linear(2, 1)
+        >>> with velocpy.Checkpointer(model=model, host="16MiB", keep=2) as checkpointer:
+        ...     for step in range(5):
+        ...         _ = checkpointer.save(step, meta={"loss": 1 / (step + 1)})
+        ...     print(checkpointer.steps, checkpointer.history.meta(4))
+        (3, 4) {'loss': 0.2}
+        """
+        step = _step_of(step)
+        if durable is None:
+            durable = self._every is not None and step % self._every == 0
+        elif durable and not self._store.durable:
+            raise InvalidArgument("durable=True needs a store that outlives the process: give path=.")
+        state = {name: part.state() for name, part in self._parts.items()}
+        ticket = self._capture(step, state, meta)
+        self._durable.discard(step)
+        if durable:
+            self._durable.add(step)
+        self._drop_old()
+        if durable:
+            with suppress(WaitTimeout):
+                ticket.wait("disk", timeout=0)  # a wait makes the store start the flush, and it goes on afterwards
+        return ticket
+
+    def restore(self, step: int | None = None, *, parts: Iterable[str] | None = None) -> int:
+        """Puts the training back to the state of a step, and returns the step. All snapshots stay.
+
+        Parameters
+        ----------
+        step
+            None: the latest one.
+        parts
+            Names of those that are put back, ``"random"`` among them; None: all. A checkpoint may have more.
+
+        Raises
+        ------
+        CheckpointNotFound
+            There is no snapshot of this step; the text has those that there are.
+        StateMismatch
+            The snapshot is that of another training; the text names the first entry that differs.
+        CorruptCheckpoint, TierIOError
+            The snapshot cannot be read. In each case the training is in the state in which it was, unless
+            ``error.restored`` names parts.
+        """
+        if step is None:
+            step = self.latest()
+            if step is None:
+                raise CheckpointNotFound(
+                    f"history {self._history.name!r} has no snapshot to go back to; save() takes one.",
+                    history=self._history.name,
+                )
+        step = _step_of(step)
+        _Restoring(self._history, step, self._chosen(parts)).run()
+        return step
+
+    def rollback(self, to: int | None = None) -> int:
+        """Puts the training back to the state of a step, and drops the snapshots of later ones. Returns the step.
+
+        As `restore` otherwise. What was durable of later steps is dropped, too: a process that starts anew then does
+        not go on from a state that was given up.
+        """
+        step = self.restore(to)
+        for later in self.steps:
+            if later > step:
+                self._history.drop(later)
+                self._durable.discard(later)
+        return step
+
+    def resume(self) -> int | None:
+        """Puts a training that has just begun back to the latest snapshot; returns its step, or None if there is none.
+
+        Examples
+        --------
+        >>> import tempfile, torch, velocpy
+        >>> with tempfile.TemporaryDirectory() as path:
+        ...     for run in range(2):
+        ...         model = torch.nn.Linear(2, 1)
+        ...         with velocpy.Checkpointer(path=path, model=model, host="16MiB", durable_every=10) as checkpointer:
+        ...             last = checkpointer.resume()
+        ...             begin = 0 if last is None else last + 1
+        ...             for step in range(begin, begin + 15):
+        ...                 _ = checkpointer.save(step)
+        ...         print(begin, checkpointer.store.closed)
+        0 True
+        15 True
+        """
+        return None if self.latest() is None else self.restore()
+
+    def close(self) -> None:
+        """Waits until the durable snapshots and the latest one are on the disk, if there is one, and closes the store.
+
+        A store that was given is left as it is.
+        """
+        if not self._owns or self._store.closed:
+            return
+        try:
+            if self._store.durable:
+                latest = self.latest()
+                for step in self._saved():
+                    if step not in self._durable and step != latest:
+                        self._history.drop(step)
+        finally:
+            self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Checkpointer of {', '.join(self._parts)} in {self._history!r}>"
+
+    def _saved(self) -> list[int]:
+        """The steps in the order in which they were saved."""
+        return [key for key in self._history if isinstance(key, int)]
+
+    def _capture(self, step: int, state: Mapping[str, Any], meta: Any) -> Ticket:
+        """Captures the state; where memory alone is full, in place of the oldest snapshots that are not durable."""
+        while True:
+            try:
+                return self._history.checkpoint(step, state, meta=meta)
+            except TierFull:
+                old = [key for key in self._saved()[:-1] if key not in self._durable]
+                if not old:
+                    raise
+                self._history.drop(old[0])
+
+    def _drop_old(self) -> None:
+        steps = self._saved()
+        durable = [step for step in steps if step in self._durable]
+        if self._keep_durable is not None:
+            durable = durable[-self._keep_durable :]
+        stay = {*steps[-self._keep :], *durable}
+        for step in steps:
+            if step not in stay:
+                self._history.drop(step)
+                self._durable.discard(step)
+
+    def _chosen(self, names: Iterable[str] | None) -> dict[str, Part]:
+        if names is None:
+            return self._parts
+        if isinstance(names, str):
+            names = (names,)
+        chosen = {}
+        for name in names:
+            if name not in self._parts:
+                raise InvalidArgument(f"there is no part {name!r}; the parts are {', '.join(self._parts)}.")
+            chosen[name] = self._parts[name]
+        return chosen
+
+
+def _step_of(step: Any) -> int:
+    key = plain_key(step)
+    if not isinstance(key, int):
+        raise InvalidType(f"a step is a whole number, not {step!r:.80}.")
+    if key < 0:
+        raise InvalidArgument(f"a step is a number from 0 up, not {key}.")
+    return key
+
+
+class _Slot:
+    """Stands for an array of a checkpoint, at its path."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+
+class _Restoring:
+    """One restore: first everything that can fail and changes nothing, then the changes."""
+
+    def __init__(self, history: History, step: int, parts: Mapping[str, Part]) -> None:
+        self._history = history
+        self._step = step
+        self._parts = parts
+        #: Tensors of the training that get saved elements, by the names of regions, and what sets its state as a whole.
+        self._fill: dict[str, torch.Tensor] = {}
+        self._filled: set[str] = set()
+
+    def run(self) -> None:
+        with self._history.restore(self._step, ()) as lease:
+            outline = lease.tree
+        names = self._names(outline)
+        for name, part in self._parts.items():
+            self._plan(name, part, outline, names)
+        distant = {name: tensor for name, tensor in self._fill.items() if not tensor.is_cpu}
+        wanted = [name for path, name in names.items() if path[0] in self._parts and name not in distant]
+        with self._history.restore(self._step, wanted) as lease:  # this verifies what comes to host memory
+            saved = lease.tree
+            near = {name: tensor for name, tensor in self._fill.items() if tensor.is_cpu}
+            with self._explained():
+                for name, tensor in near.items():
+                    require_alike(name, tensor, lease[name])
+            if distant:
+                self._fetch(distant)
+            _copy(near, lease)
+            self._set_rest(saved)
+
+    def _names(self, outline: Any) -> dict[Path, str]:
+        """Names of the regions, by the paths of their arrays."""
+        missing = [name for name in self._parts if not isinstance(outline, dict) or name not in outline]
+        if missing:
+            has = ", ".join(map(str, outline)) if isinstance(outline, dict) else "no parts"
+            raise self._mismatch(f"the checkpoint has no {missing[0]!r}; it has {has}")
+        return {slot.path: name for name, slot in tree.flatten(_slots(outline, ())).regions.items()}
+
+    def _plan(self, name: str, part: Part, outline: Any, names: Mapping[Path, str]) -> None:
+        with self._explained():
+            targets = part.targets(outline[name])
+        if targets is not None:
+            self._filled.add(name)
+            self._fill |= {names[path]: tensor for path, tensor in targets.items()}
+
+    def _fetch(self, distant: dict[str, torch.Tensor]) -> None:
+        """Fills tensors on a device; the store compares shapes and dtypes before it writes."""
+        try:
+            self._history.restore(self._step, into=distant)
+            self._history.wait()  # for the verification on the device
+        except InvalidArgument as error:
+            raise self._mismatch(str(error).rstrip(".")) from error
+
+    def _set_rest(self, saved: Any) -> None:
+        """Sets what is no tensor, and the states of parts that take them as a whole, in the order of the parts."""
+        done: list[str] = []
+        for name, part in self._parts.items():
+            try:
+                if name in self._filled:
+                    part.finish(saved[name])
+                else:
+                    part.load(saved[name])
+            except Exception as error:
+                filled = [other for other in self._filled if other not in done and other != name]
+                failed = StateMismatch(
+                    f"{name!r} did not take the state of step {self._step}: {type(error).__name__}: {error}. "
+                    f"Restored are {', '.join((*done, *filled)) or 'no other parts'}; the snapshot is intact.",
+                    history=self._history.name,
+                    key=self._step,
+                )
+                failed.restored = (*done, *filled)
+                raise failed from error
+            done.append(name)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Says of a mismatch which checkpoint it is about."""
+        try:
+            yield
+        except StateMismatch as error:
+            raise self._mismatch(str(error)) from None
+
+    def _mismatch(self, what: str) -> StateMismatch:
+        return StateMismatch(
+            f"step {self._step} of history {self._history.name!r} is the checkpoint of another training: {what}. "
+            "Nothing was restored. Build what was saved, or name the parts that fit: restore(parts=…).",
+            history=self._history.name,
+            key=self._step,
+        )
+
+
+def _slots(node: Any, path: Path) -> Any:
+    kind: Any = type(node)
+    if kind in (dict, OrderedDict):
+        return kind((key, _slots(child, (*path, key))) for key, child in node.items())
+    if kind in (list, tuple):
+        return kind(_slots(child, (*path, number)) for number, child in enumerate(node))
+    return _Slot(path) if node is ... else node
+
+
+def _copy(tensors: Mapping[str, torch.Tensor], lease: Mapping[Any, Any]) -> None:
+    """Overwrites tensors with the arrays of the same names; autograd is not told, as of what an optimizer does."""
+    if tensors:
+        import torch
+
+        with torch.no_grad():
+            for name, tensor in tensors.items():
+                tensor.copy_(lease[name])
