@@ -56,6 +56,7 @@ __all__ = [
     "TierFull",
     "TierIOError",
     "TierUnavailable",
+    "TrainingDiverged",
     "WaitTimeout",
 ]
 
@@ -247,6 +248,10 @@ class LeaseReleased(VelocError):
 
 class LeaseWritten(VelocError):
     """Debug mode: a caller wrote into a lease that other callers may share."""
+
+
+class TrainingDiverged(VelocError):
+    """A training was put back to earlier snapshots as often as allowed, and its loss is refused again."""
 
 
 class WaitTimeout(VelocError, TimeoutError):

@@ -295,6 +295,10 @@ class Checkpointer:
     def __repr__(self) -> str:
         return f"<Checkpointer of {', '.join(self._parts)} in {self._history!r}>"
 
+    def holders(self) -> tuple[Any, ...]:
+        """The objects whose states are saved, in the order of the parts."""
+        return tuple(part.holder for part in self._parts.values())
+
     def _saved(self) -> list[int]:
         """The steps in the order in which they were saved."""
         return [key for key in self._history if isinstance(key, int)]

@@ -10,6 +10,8 @@ from typing import Any
 from velocpy.checks import require_whole
 from velocpy.errors import InvalidArgument
 
+from .encoding import is_tensor
+
 #: The standard deviation of a normal distribution in units of its median absolute deviation.
 _DEVIATION = 1.4826
 
@@ -67,7 +69,7 @@ class LossGuard:
 
         ``loss`` is a number, or anything that ``float()`` takes; a tensor on a device is waited for.
         """
-        value = float(loss)
+        value = float(loss.detach() if is_tensor(loss) else loss)
         self._seen += 1
         if not math.isfinite(value):
             return f"the loss is {value:g}"

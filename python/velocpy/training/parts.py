@@ -30,11 +30,11 @@ class Part:
 
     def __init__(self, name: str, holder: Stateful) -> None:
         self.name = name
-        self._holder = holder
+        self.holder = holder
 
     def state(self) -> Any:
         """The state now, as a tree; its tensors are those of the object."""
-        return encode(self._holder.state_dict(), (self.name,))
+        return encode(self.holder.state_dict(), (self.name,))
 
     def targets(self, saved: Any) -> dict[Path, torch.Tensor] | None:
         """The object's own tensors that get the saved elements, by their paths; None: it takes its state as a whole.
@@ -53,23 +53,23 @@ class Part:
 
     def load(self, saved: Any) -> None:
         """Sets the state as a whole; the object gets arrays of its own."""
-        self._holder.load_state_dict(filling.copied(decode(saved)))
+        self.holder.load_state_dict(filling.copied(decode(saved)))
 
 
 class ModulePart(Part):
     """A module of torch. Its parameters and buffers stay where they are and get the saved elements."""
 
-    _holder: Any
+    holder: Any
 
     def targets(self, saved: Any) -> dict[Path, torch.Tensor] | None:
         found = filling.pairs(self.state(), saved, (self.name,))
-        own = {_place(tensor) for tensor in (*self._holder.parameters(), *self._holder.buffers())}
+        own = {_place(tensor) for tensor in (*self.holder.parameters(), *self.holder.buffers())}
         direct = all(_place(tensor) in own for tensor in found.values())
         # What get_extra_state() gave, and what hooks made of a state, goes back through load_state_dict.
         return found if direct and filling.only_arrays(decode(saved)) else None
 
     def load(self, saved: Any) -> None:
-        self._holder.load_state_dict(decode(saved))  # it copies the elements
+        self.holder.load_state_dict(decode(saved))  # it copies the elements
 
 
 class OptimizerPart(Part):
@@ -78,7 +78,7 @@ class OptimizerPart(Part):
     Its state is set as a whole where the two differ in structure: one was taken before the first step, say.
     """
 
-    _holder: Any
+    holder: Any
 
     def targets(self, saved: Any) -> dict[Path, torch.Tensor] | None:
         state = self.state()
@@ -96,7 +96,7 @@ class OptimizerPart(Part):
 
     def _is_direct(self, found: Mapping[Path, torch.Tensor]) -> bool:
         """Whether the tensors are those with which the optimizer computes, in dicts by parameter or by group."""
-        dicts = [*self._holder.state.values(), *self._holder.param_groups]
+        dicts = [*self.holder.state.values(), *self.holder.param_groups]
         own = {id(value) for each in dicts for value in each.values() if is_tensor(value)}
         places = {_place(value) for each in dicts for value in each.values() if is_tensor(value)}
         flat = all(len(path) == 4 for path in found)  # optimizer, state, parameter, name
@@ -104,16 +104,16 @@ class OptimizerPart(Part):
 
     def load(self, saved: Any) -> None:
         state = decode(saved)
-        self._holder.load_state_dict(filling.copied(state))
-        if type(self._holder).load_state_dict is sys.modules["torch"].optim.Optimizer.load_state_dict:
-            _exact(self._holder.state_dict()["state"], state["state"])
+        self.holder.load_state_dict(filling.copied(state))
+        if type(self.holder).load_state_dict is sys.modules["torch"].optim.Optimizer.load_state_dict:
+            _exact(self.holder.state_dict()["state"], state["state"])
 
     def finish(self, saved: Any) -> None:
         saved = decode(saved)
-        state: Any = self._holder.state_dict()["state"]
+        state: Any = self.holder.state_dict()["state"]
         for key, values in saved["state"].items():
             _set_values(state[key], values)
-        for group, values in zip(self._holder.param_groups, saved["param_groups"], strict=True):
+        for group, values in zip(self.holder.param_groups, saved["param_groups"], strict=True):
             _set_values(group, {key: value for key, value in values.items() if key != "params"})
 
 
