@@ -286,6 +286,8 @@ def test_the_ring_and_the_durable_ones(tmp_path: Path) -> None:
     with Checkpointer(path=tmp_path, model=model, host="64MiB", keep=1) as checkpointer:
         assert checkpointer.steps == (12, 15, 17)  # the latest one is written down when a checkpointer is closed
         assert checkpointer.resume() == 17
+        checkpointer.save(18)
+        assert checkpointer.steps == (12, 15, 18)  # of 17 it was known that it was but the latest
         checkpointer.rollback(to=12)
         assert checkpointer.steps == (12,)
 

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+#: The name in a snapshot that says whether it stays until `Checkpointer.rollback` or ``keep_durable`` drops it.
+_DURABLE = "velocpy.durable"
+
+
 class Checkpointer:
     """Saves the whole state of a training step by step, and brings back the one of an earlier step.
 
@@ -121,7 +125,7 @@ class Checkpointer:
             if durable_every is not None and not store.durable:
                 raise InvalidArgument("durable_every= needs a store that outlives the process: give path=.")
             self._history = store.history(history, reduce=reduce)
-            self._durable = set(self._history) if store.durable else set()
+            self._durable = {step for step in self._saved() if self._was_durable(step)} if store.durable else set()
         except BaseException:
             if self._owns:
                 store.close()
@@ -194,7 +198,7 @@ class Checkpointer:
         elif durable and not self._store.durable:
             raise InvalidArgument("durable=True needs a store that outlives the process: give path=.")
         state = {name: part.state() for name, part in self._parts.items()}
-        ticket = self._capture(step, state, meta)
+        ticket = self._capture(step, {**state, _DURABLE: durable}, meta)
         self._durable.discard(step)
         if durable:
             self._durable.add(step)
@@ -303,6 +307,12 @@ class Checkpointer:
         """The steps in the order in which they were saved."""
         return [key for key in self._history if isinstance(key, int)]
 
+    def _was_durable(self, step: int) -> bool:
+        """Whether a snapshot of an earlier process was to stay; so are checkpoints that other code has written."""
+        with self._history.restore(step, ()) as lease:
+            state = lease.tree
+        return not isinstance(state, dict) or bool(state.get(_DURABLE, True))
+
     def _capture(self, step: int, state: Mapping[str, Any], meta: Any) -> Ticket:
         """Captures the state; where memory alone is full, in place of the oldest snapshots that are not durable."""
         while True:
@@ -388,7 +398,11 @@ class _Restoring:
         """Names of the regions, by the paths of their arrays."""
         missing = [name for name in self._parts if not isinstance(outline, dict) or name not in outline]
         if missing:
-            has = ", ".join(map(str, outline)) if isinstance(outline, dict) else "no parts"
+            has = (
+                ", ".join(str(name) for name in outline if name != _DURABLE)
+                if isinstance(outline, dict)
+                else "no parts"
+            )
             raise self._mismatch(f"the checkpoint has no {missing[0]!r}; it has {has}")
         return {slot.path: name for name, slot in tree.flatten(_slots(outline, ())).regions.items()}
 
