@@ -105,6 +105,14 @@ class TicketIssuer(Protocol):
     def name(self) -> str: ...
 
 
+class AwaitedTicket(Protocol):
+    """What a task's wait needs of a ticket."""
+
+    def wait(self, tier: Any = None, timeout: float | None = None) -> None: ...
+
+    def _settled(self, tier: str | None) -> bool: ...
+
+
 class TicketState(Protocol):
     """What a page of a ticket shows."""
 
