@@ -19,11 +19,11 @@ import velocpy
 def test_example_runs(root: Path, run_python: Callable[..., CompletedProcess[str]]) -> None:
     pages = ((root / name).read_text() for name in ("README.md", "docs/guide.md"))
     examples = [code for page in pages for code in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)]
-    assert len(examples) == 10
+    assert len(examples) == 12
     done = run_python("".join(examples) + "\nassert store.closed and u[0] != 0")
     assert done.returncode == 0, done.stderr
     *printed, cost, older, newer, before_last, last = done.stdout.splitlines()
-    *lines, reopened, names, values, part, differ, where, read, many, reduced, letters = printed
+    *lines, reopened, names, values, part, differ, where, read, many, swept, reduced, letters = printed
     assert letters == "", "of a schedule without a device"
     assert [int(line.split()[0]) for line in lines] == list(reversed(range(24)))
     assert len({line.split()[1] for line in lines}) > 20, "states that differ"
@@ -35,6 +35,7 @@ def test_example_runs(root: Path, run_python: Callable[..., CompletedProcess[str
     assert where.startswith("region 'w': 2 of 524288 elements differ, within [700, 3:5]")
     assert read == "256 KiB of each run were read"
     assert many == "1000 captured, the last of 999"
+    assert swept == "swept 19 18 17"
     encoded, before, after = map(int, re.findall(r"\d+", reduced.replace("of 4", "")))
     assert 1 <= encoded <= 4
     assert before == encoded << 20 > 2 * after

@@ -36,6 +36,9 @@ def use(store: velocpy.Store, u: Array) -> None:
         assert_type(lease, velocpy.Lease)
     for _, filled in forward.restore_iter(into=[u]):
         assert_type(filled, list[Array])
+    it = iter(forward.restore_iter())
+    assert_type(next(it), tuple[int | str, velocpy.Lease])
+    assert_type(next(forward.restore_iter(into=u)), tuple[int | str, Array])
     tree: dict[str, Any] = {"model": {"w": u}, "betas": (0.9, 0.99)}
     assert_type(forward.checkpoint(1, tree), velocpy.Ticket)
     assert_type(forward.checkpoint(1, model={"w": u}, step=3), velocpy.Ticket)
@@ -52,6 +55,17 @@ def use(store: velocpy.Store, u: Array) -> None:
     velocpy.open(device=by_name)
     velocpy.open(device={0: 1 << 30, "cuda:1": "1GiB"}).resize(device=0)
     velocpy.open(device="4GiB").resize(device=0.25)
+
+
+async def tasks(store: velocpy.Store, u: Array) -> None:
+    forward = store.history("forward")
+    assert_type(await forward.checkpoint(0, u=u), velocpy.Ticket)
+    assert_type(await forward.checkpoint(0, u=u).until("disk", timeout=1), velocpy.Ticket)
+    async for key, lease in forward.restore_iter(last=True):
+        assert_type(key, int | str)
+        assert_type(lease, velocpy.Lease)
+    async for _, filled in forward.restore_iter(into={"u": u}):
+        assert_type(filled, dict[str, Array])
 """
 
 

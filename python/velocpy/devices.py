@@ -109,6 +109,11 @@ def _torch_in_use() -> Callable[[int], int] | None:
     return _in_use[1]
 
 
+def torch_is_in_use() -> bool:
+    """Whether torch uses CUDA in this process."""
+    return _torch_in_use() is not None
+
+
 def torch_stream() -> Callable[[int], int]:
     """What tells the handle of torch's current stream on a device.
 

@@ -16,10 +16,11 @@ from . import _core, arguments, arrays, comparing, html, records, tree
 from .choices import BestOrder, TierName
 from .comparison import Comparison, HistoryComparison
 from .errors import TIERS, InvalidArgument, InvalidType, VelocError, not_found
-from .interfaces import HistoryOwner, Key, Parts
+from .interfaces import HistoryOwner, Key, Parts, RestoreLoop
 from .lease import Lease
 from .plan import Advance, Drop, Last, LearnedPlan, Plan, Restore, Source, plain_key, source_of
 from .quantity import exact
+from .restores import Restores
 from .ticket import NO_TIER, Ticket, tier_number
 from .times import from_nanoseconds
 
@@ -479,14 +480,14 @@ class Checkpoints:
     @overload
     def restore_iter(
         self, last: bool = False, timeout: float | None = None, into: None = None, *, parts: None = None
-    ) -> Iterator[tuple[Key, Lease]]: ...
+    ) -> RestoreLoop[Lease]: ...
     @overload
     def restore_iter(
         self, last: bool = False, timeout: float | None = None, *, into: T, parts: Parts | None = None
-    ) -> Iterator[tuple[Key, T]]: ...
+    ) -> RestoreLoop[T]: ...
     def restore_iter(
         self, last: bool = False, timeout: float | None = None, into: Any = None, *, parts: Parts | None = None
-    ) -> Iterator[tuple[Key, Any]]:
+    ) -> RestoreLoop[Any]:
         """Yields (key, lease) for each restore of the plan, in its order, until the plan is used up.
 
         A lease is given back when the loop moves on and nothing refers to it or to one of its arrays any more. With
@@ -496,25 +497,46 @@ class Checkpoints:
         there among it, ends the loop, and the next one begins with the same key; `hint_clear` gives it up. So does the
         next one when Ctrl-C comes before the loop has its item.
 
+        Tasks of asyncio write ``async for``: the restores run in a thread of that loop, on the CUDA streams that are
+        current in the task's thread, and the event loop goes on. The iterables of the plan are read in that thread. A
+        step that is cancelled has not happened. It ends when its thread does no more: a wait for room ends soon, while
+        a copy or a transfer under way comes to its end first.
+
         Raises
         ------
         PlanUnfinished
             Instead of the loop's end when Ctrl-C ended the iterable that the plan is read from.
+
+        Examples
+        --------
+        >>> import asyncio, numpy, velocpy
+        >>> async def sweep(history):
+        ...     async for i, state in history.restore_iter(last=True):
+        ...         print(i, state["u"])
+        >>> with velocpy.open(host="16MiB") as store:
+        ...     forward = store.history("forward")
+        ...     for i in range(2):
+        ...         _ = forward.checkpoint(i, u=numpy.full(2, i))
+        ...     forward.hint([1, 0])
+        ...     asyncio.run(sweep(forward))
+        1 [1 1]
+        0 [0 0]
         """
         self._store._require_open()
-        return _core.Loop(
-            self._core,
-            self._sources,
-            _flag("last", last),
-            timeout,
-            None if into is None else tree.destinations(into) if _is_nested(into) else _destinations_of(into),
-            _parts_of(parts, into),
-            into,
-            self._store._streams if self._store._places else None,
-            _written,
-            self._observed,
-            self._watchers,
-        )
+        arguments = {
+            "history": self._core,
+            "sources": self._sources,
+            "last": _flag("last", last),
+            "timeout": timeout,
+            "into": None if into is None else tree.destinations(into) if _is_nested(into) else _destinations_of(into),
+            "parts": _parts_of(parts, into),
+            "given": into,
+            "streams": self._store._streams if self._store._places else None,
+            "written": _written,
+            "observe": self._observed,
+            "watchers": self._watchers,
+        }
+        return Restores(self, arguments)
 
     def _observed(self, key: Key) -> None:
         """Tells learning plans of a restore; what they told before may not hold any more."""

@@ -6,10 +6,10 @@ of these, so that it imports no module that imports it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import EllipsisType
-from typing import Any, Protocol, SupportsIndex
+from typing import Any, Protocol, SupportsIndex, TypeVar
 
 from . import _core as shim
 from .errors import InvalidType
@@ -103,6 +103,37 @@ class TicketIssuer(Protocol):
 
     @property
     def name(self) -> str: ...
+
+
+class LoopOwner(Protocol):
+    """What a loop over a plan needs of its history."""
+
+    @property
+    def _core(self) -> shim.History: ...
+
+    @property
+    def _store(self) -> HistoryOwner: ...
+
+
+class AwaitedTicket(Protocol):
+    """What a task's wait needs of a ticket."""
+
+    def wait(self, tier: Any = None, timeout: float | None = None) -> None: ...
+
+    def _settled(self, tier: str | None) -> bool: ...
+
+
+RestoredT = TypeVar("RestoredT", covariant=True)
+
+
+class RestoreLoop(Protocol[RestoredT]):
+    """What `History.restore_iter` returns: for ``for``, and in tasks of asyncio for ``async for``."""
+
+    def __iter__(self) -> Iterator[tuple[Key, RestoredT]]: ...
+
+    def __next__(self) -> tuple[Key, RestoredT]: ...
+
+    def __aiter__(self) -> AsyncIterator[tuple[Key, RestoredT]]: ...
 
 
 class TicketState(Protocol):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from collections.abc import Generator
+from numbers import Real
+from typing import Any, NoReturn
 
 from . import html
 from .choices import TierName
-from .errors import TIERS, InvalidArgument, InvalidType, VelocError
+from .errors import TIERS, InvalidArgument, InvalidType, VelocError, WaitTimeout
 from .interfaces import TicketIssuer
 
 CAPTURED, GONE = 1, 2
@@ -83,6 +85,52 @@ class Ticket:
         """
         self._history._core.wait_ticket(self._id, self.key, tier_number(tier), timeout)
 
+    def __await__(self) -> Generator[Any, None, Ticket]:
+        """Waits in a task of asyncio until the bytes are captured; gives the ticket."""
+        return self.until().__await__()
+
+    async def until(self, tier: TierName | None = None, timeout: float | None = None) -> Ticket:
+        """Waits in a task of asyncio until the bytes are captured, or durable in ``tier``; gives the ticket.
+
+        The same as `wait`, but the event loop goes on. One thread waits for all tickets of all tasks. A task that is
+        cancelled stops to wait at once; the checkpoint and its flushes go on.
+
+        Raises
+        ------
+        WaitTimeout, CheckpointDropped, DurabilityLost, TierFull, TierIOError, StoreClosed
+            As `wait`.
+
+        Examples
+        --------
+        >>> import asyncio, numpy, velocpy
+        >>> async def save(history):
+        ...     ticket = await history.checkpoint(0, u=numpy.zeros(4), copy=False)  # captured
+        ...     await ticket.until("disk", timeout=60)
+        ...     return ticket.durable("disk")
+        >>> with velocpy.open(host="16MiB", disk="64MiB") as store:
+        ...     asyncio.run(save(store.history("forward")))
+        True
+        """
+        patient = _is_positive(timeout)
+        try:
+            self.wait(tier, 0 if patient else timeout)
+        except WaitTimeout:
+            if not patient:
+                raise
+        else:
+            return self
+        from . import waiting  # it imports asyncio, which programs without tasks do not need
+
+        await waiting.reached(self, tier, timeout)
+        return self
+
+    def _settled(self, tier: str | None) -> bool:
+        """Whether a wait would end now, or may: a flush that failed may have been begun again."""
+        flags, durable, failed = self._state()
+        if tier is None:
+            return bool(flags & (CAPTURED | GONE))
+        return bool(flags & GONE or failed or durable >> tier_number(tier) & 1)
+
     def _state(self) -> tuple[int, int, int]:
         return self._history._store._core.ticket(self._id)
 
@@ -108,3 +156,8 @@ class Ticket:
 
     def _repr_html_(self) -> str:
         return html.ticket(self)
+
+
+def _is_positive(timeout: Any) -> bool:
+    """Whether there is something to wait for: no timeout, or one of some seconds."""
+    return timeout is None or (isinstance(timeout, Real) and not isinstance(timeout, bool) and float(timeout) > 0)
