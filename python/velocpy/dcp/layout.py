@@ -1,0 +1,109 @@
+"""How checkpoints of DCP lie in the stores of a directory.
+
+The store of rank r is the directory ``rank-0000r``. In its history "data" each save of a checkpoint has a key of its
+own, so that a save that is cut short leaves those before it alone; its regions are tensors, and the bytes of other
+objects. The history "metadata", at the coordinator, has one checkpoint for each identifier: DCP's metadata, with the
+place of each item.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch.distributed.checkpoint import metadata as dcp_metadata
+
+from velocpy.errors import CorruptCheckpoint
+
+DATA, METADATA = "data", "metadata"
+
+#: The key of a checkpoint whose identifier is None.
+UNNAMED = "checkpoint"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an item of a checkpoint lies."""
+
+    rank: int
+    #: Key in the history "data" of this rank.
+    save: str
+    region: str
+
+
+#: What metadata may consist of: nothing else is made when they are read.
+_KNOWN: list[Any] = [
+    Place,
+    dcp_metadata.Metadata,
+    dcp_metadata.MetadataIndex,
+    dcp_metadata.TensorStorageMetadata,
+    dcp_metadata.BytesStorageMetadata,
+    dcp_metadata.ChunkStorageMetadata,
+    dcp_metadata.TensorProperties,
+    dcp_metadata.StorageMeta,
+    dcp_metadata._MEM_FORMAT_ENCODING,
+]
+
+
+def directory_of(path: Path, rank: int) -> Path:
+    """The directory of a rank's store."""
+    return path / f"rank-{rank:05d}"
+
+
+def ranks_of(path: Path) -> list[int]:
+    """The ranks that have a store, ascending."""
+    names = (each.name.removeprefix("rank-") for each in path.glob("rank-*") if each.is_dir())
+    return sorted(int(name) for name in names if name.isdecimal())
+
+
+def key_of(checkpoint_id: str | os.PathLike[str] | None) -> str:
+    """The key of a checkpoint's metadata."""
+    return UNNAMED if checkpoint_id is None else os.fspath(checkpoint_id)
+
+
+def region_of(index: dcp_metadata.MetadataIndex) -> str:
+    """The name of the region that has an item: chunks of one tensor differ in their offsets.
+
+    Examples
+    --------
+    >>> from torch.distributed.checkpoint.metadata import MetadataIndex
+    >>> region_of(MetadataIndex("model.w", [0, 4])), region_of(MetadataIndex("step"))
+    ('model.w@0,4', 'step')
+    """
+    return index.fqn if index.offset is None else f"{index.fqn}@{','.join(map(str, index.offset))}"
+
+
+def packed(metadata: dcp_metadata.Metadata) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """The metadata as bytes."""
+    buffer = io.BytesIO()
+    torch.save(metadata, buffer)
+    return np.frombuffer(buffer.getvalue(), np.uint8)
+
+
+def unpacked(raw: Any, key: str) -> dcp_metadata.Metadata:
+    """The metadata that `packed` made.
+
+    Raises
+    ------
+    CorruptCheckpoint
+        They hold something that metadata do not consist of; nothing of it was made.
+    """
+    try:
+        with torch.serialization.safe_globals(_KNOWN):
+            metadata = torch.load(io.BytesIO(raw.tobytes()), weights_only=True)
+    except Exception as error:
+        raise CorruptCheckpoint(
+            f"the metadata of checkpoint {key!r} are none that DCP wrote: {error}. Other checkpoints are not affected.",
+            history=METADATA,
+            key=key,
+        ) from error
+    if not isinstance(metadata, dcp_metadata.Metadata):
+        raise CorruptCheckpoint(
+            f"the metadata of checkpoint {key!r} are a {type(metadata).__name__}.", history=METADATA, key=key
+        )
+    return metadata

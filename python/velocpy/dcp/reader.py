@@ -1,0 +1,201 @@
+"""Reads checkpoints of DCP."""
+
+from __future__ import annotations
+
+import io
+import os
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.distributed.checkpoint.metadata import Metadata, StorageMeta, TensorStorageMetadata
+from torch.distributed.checkpoint.planner import LoadItemType, LoadPlan, LoadPlanner, ReadItem
+from torch.distributed.checkpoint.storage import StorageReader
+from torch.futures import Future
+
+import velocpy
+from velocpy.choices import Size
+from velocpy.errors import CheckpointNotFound, CorruptCheckpoint, InvalidArgument
+from velocpy.history import Checkpoints
+from velocpy.store import Store
+
+from .layout import DATA, METADATA, Place, directory_of, key_of, ranks_of, unpacked
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class Reader(StorageReader):
+    """Reads checkpoints that a `Writer` has written, also while it has its stores open.
+
+    Of each tensor the parts alone are read that this rank asks for, straight into its memory, and compared with their
+    checksums.
+
+    Parameters
+    ----------
+    path
+        That of the writer.
+    host
+        Host memory for what is on its way, as for `velocpy.open`: of each store that this rank reads.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, host: Size | None = "64MiB") -> None:
+        super().__init__()
+        self._path = Path(path)
+        self._host = host
+        self._key = key_of(None)
+        self._stores: dict[int, Store] = {}
+        self._places: dict[Any, Place] = {}
+        self._stored: dict[str, Any] = {}
+        self._load = ""
+
+    def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
+        """Begins to read the checkpoint of this identifier, as the stores are now."""
+        self.close()
+        self._key, self._load = key_of(checkpoint_id), uuid.uuid4().hex
+
+    def checkpoints(self) -> tuple[str, ...]:
+        """The identifiers of the checkpoints that are complete, those saved last at the end."""
+        return tuple(dict.fromkeys(str(key) for rank in ranks_of(self._path) for key in self._metadata_of(rank)))
+
+    def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
+        """DCP's metadata of the checkpoint.
+
+        Raises
+        ------
+        CheckpointNotFound
+            There is none, or it was not completed; the text has those that there are.
+        """
+        ranks = ranks_of(self._path)
+        own = kwargs.get("rank")
+        for rank in sorted(ranks, key=lambda rank: (rank != own, rank)):
+            history = self._metadata_of(rank)
+            if self._key in history:
+                with history.restore(self._key) as lease:
+                    metadata = unpacked(lease["metadata"], self._key)
+                if metadata.storage_meta is None:
+                    metadata.storage_meta = StorageMeta()
+                metadata.storage_meta.load_id = self._load
+                return metadata
+        there = ", ".join(map(repr, self.checkpoints())) or "none"
+        raise CheckpointNotFound(
+            f"there is no complete checkpoint {self._key!r} in {str(self._path)!r}; there are: {there}.", key=self._key
+        )
+
+    def set_up_storage_reader(self, metadata: Metadata, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
+        """Takes over the places of the items."""
+        places = metadata.storage_data
+        if not isinstance(places, dict) or not all(isinstance(place, Place) for place in places.values()):
+            raise CorruptCheckpoint(f"the metadata of checkpoint {self._key!r} are not those of a velocpy.dcp.Writer.")
+        self._places, self._stored = places, metadata.state_dict_metadata
+
+    def prepare_local_plan(self, plan: LoadPlan) -> LoadPlan:
+        """The plan as it is."""
+        return plan
+
+    def prepare_global_plan(self, plans: list[LoadPlan]) -> list[LoadPlan]:
+        """The plans as they are."""
+        return plans
+
+    def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:
+        """Reads the items of this rank, store by store."""
+        items: dict[tuple[int, str], list[ReadItem]] = defaultdict(list)
+        for item in plan.items:
+            place = self._places[item.storage_index]
+            items[place.rank, place.save].append(item)
+        for (rank, save), some in items.items():
+            self._read(self._store_of(rank).history(DATA), save, some, planner)
+        future: Future[None] = Future()
+        future.set_result(None)
+        return future
+
+    @classmethod
+    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
+        """Whether this can be the identifier of a checkpoint: any text."""
+        return isinstance(checkpoint_id, (str, os.PathLike)) and bool(os.fspath(checkpoint_id))
+
+    def close(self) -> None:
+        """Closes the stores; a later call opens them again."""
+        stores, self._stores = self._stores, {}
+        for store in stores.values():
+            store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _store_of(self, rank: int) -> Store:
+        if rank not in self._stores:
+            self._stores[rank] = velocpy.open(directory_of(self._path, rank), mode="r", host=self._host)
+        return self._stores[rank]
+
+    def _metadata_of(self, rank: int) -> Checkpoints:
+        return self._store_of(rank).history(METADATA)
+
+    def _read(self, history: Checkpoints, save: str, items: Iterable[ReadItem], planner: LoadPlanner) -> None:
+        tensors = []
+        for item in items:
+            if item.type == LoadItemType.BYTE_IO:
+                region = self._places[item.storage_index].region
+                with history.restore(save, region) as lease:
+                    planner.load_bytes(item, io.BytesIO(lease[region].tobytes()))
+            else:
+                tensors.append((item, planner.resolve_tensor(item).detach()))
+        for batch in _of_different_regions(tensors, self._places):
+            self._restore(history, save, batch)
+            for item, tensor in batch.values():
+                planner.commit_tensor(item, tensor)
+
+    def _restore(self, history: Checkpoints, save: str, batch: dict[str, tuple[ReadItem, torch.Tensor]]) -> None:
+        """Fills tensors with parts of regions, each of another one."""
+        for item, tensor in batch.values():
+            if tuple(tensor.shape) != tuple(item.lengths):
+                raise InvalidArgument(
+                    f"the part of {item.storage_index.fqn!r} has the shape {tuple(item.lengths)}, and the tensor "
+                    f"{tuple(tensor.shape)}."
+                )
+        rooms = {
+            region: tensor if tensor.dtype == self._dtype(item) else torch.empty_like(tensor, dtype=self._dtype(item))
+            for region, (item, tensor) in batch.items()
+        }
+        history.restore(save, into=rooms, parts={region: _part(item) for region, (item, _) in batch.items()})
+        for region, (_, tensor) in batch.items():
+            if rooms[region] is not tensor:  # DCP casts, too
+                tensor.copy_(rooms[region])
+
+    def _dtype(self, item: ReadItem) -> torch.dtype:
+        stored = self._stored[item.storage_index.fqn]
+        if not isinstance(stored, TensorStorageMetadata):
+            raise CorruptCheckpoint(
+                f"{item.storage_index.fqn!r} is no tensor in checkpoint {self._key!r}.", key=self._key
+            )
+        return stored.properties.dtype
+
+
+def _part(item: ReadItem) -> tuple[Any, ...]:
+    """The part of a region that an item asks for."""
+    ranges = zip(item.storage_offsets, item.lengths, strict=True)
+    return (*(slice(begin, begin + length) for begin, length in ranges), ...)
+
+
+def _of_different_regions(
+    tensors: Iterable[tuple[ReadItem, torch.Tensor]], places: dict[Any, Place]
+) -> list[dict[str, tuple[ReadItem, torch.Tensor]]]:
+    """The items in batches, in each of which no region comes twice."""
+    batches: list[dict[str, tuple[ReadItem, torch.Tensor]]] = []
+    met: dict[str, int] = defaultdict(int)
+    for item, tensor in tensors:
+        region = places[item.storage_index].region
+        if met[region] == len(batches):
+            batches.append({})
+        batches[met[region]][region] = (item, tensor)
+        met[region] += 1
+    return batches

@@ -1,0 +1,215 @@
+"""Writes checkpoints of DCP."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import os
+import uuid
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch.distributed.checkpoint.metadata import Metadata, StorageMeta
+from torch.distributed.checkpoint.planner import SavePlan, SavePlanner, WriteItem
+from torch.distributed.checkpoint.storage import StorageWriter, WriteResult
+from torch.futures import Future
+
+import velocpy
+from velocpy.checks import require_whole
+from velocpy.choices import Reduction, Size
+from velocpy.errors import InvalidArgument, NotAStore
+from velocpy.store import Store
+
+from .layout import DATA, METADATA, Place, directory_of, key_of, packed, ranks_of, region_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class Writer(StorageWriter):
+    """Writes checkpoints into a store of this rank, which it opens at the first save and keeps open until `close`.
+
+    Tensors go to the disk from where they are, without a copy in host memory, and `dcp.save` returns when all of them
+    are durable and the checkpoint is complete. With `dcp.async_save` that happens in its thread.
+
+    Parameters
+    ----------
+    path
+        A directory that all ranks share, or one of each rank, as long as the reader finds all of them there.
+    keep
+        So many checkpoints stay, those saved last. None: all. What of older ones the disk holds is freed by the save
+        after that.
+    reduce
+        How the tensors become smaller, as for `Store.history`; ``"tree"`` writes what has changed since the last save.
+        None: not at all.
+    host, disk
+        As for `velocpy.open`, for each rank.
+
+    Examples
+    --------
+    >>> import tempfile, torch, warnings
+    >>> import torch.distributed.checkpoint as dcp
+    >>> from velocpy.dcp import Reader, Writer
+    >>> warnings.simplefilter("ignore", UserWarning)  # DCP warns of one process alone
+    >>> with tempfile.TemporaryDirectory() as path:
+    ...     state = {"w": torch.arange(4.0), "step": 7}
+    ...     with Writer(path, host="16MiB") as writer:
+    ...         _ = dcp.save(state, storage_writer=writer, checkpoint_id="a", no_dist=True)
+    ...     state = {"w": torch.zeros(4), "step": 0}
+    ...     with Reader(path) as reader:
+    ...         dcp.load(state, storage_reader=reader, checkpoint_id="a", no_dist=True)
+    >>> state
+    {'w': tensor([0., 1., 2., 3.]), 'step': 7}
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        keep: int | None = None,
+        reduce: Reduction | None = None,
+        host: Size | None = "auto",
+        disk: Size | None = "auto",
+    ) -> None:
+        super().__init__()
+        self._path = Path(path)
+        self._keep = None if keep is None else require_whole("keep", keep, 1)
+        self._reduce = reduce
+        self._budgets: dict[str, Any] = {"host": host, "disk": disk}
+        self._store: Store | None = None
+        self._rank = 0
+        self._key = key_of(None)
+
+    @property
+    def store(self) -> Store | None:
+        """The store of this rank, or None before the first save."""
+        return self._store
+
+    def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
+        """Begins a checkpoint; its identifier is its key."""
+        self._key = key_of(checkpoint_id)
+
+    def set_up_storage_writer(self, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
+        """Opens the store of this rank, and frees what earlier saves have left that no checkpoint needs."""
+        rank = kwargs.get("rank")
+        self._rank = _own_rank() if rank is None else int(rank)
+        if self._store is None or self._store.closed:
+            self._store = velocpy.open(directory_of(self._path, self._rank), **self._budgets)
+        self._drop_unneeded(self._store)
+
+    def prepare_local_plan(self, plan: SavePlan) -> SavePlan:
+        """The plan as it is."""
+        return plan
+
+    def prepare_global_plan(self, plans: list[SavePlan]) -> list[SavePlan]:
+        """The same plans with the key under which all ranks write this save."""
+        save = f"{self._key}#{uuid.uuid4().hex}"
+        return [dataclasses.replace(plan, storage_data=save) for plan in plans]
+
+    def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[list[WriteResult]]:
+        """Writes this rank's items as one checkpoint, and waits until they are durable."""
+        store = self._opened()
+        save = plan.storage_data
+        if not isinstance(save, str):
+            raise InvalidArgument("the plan is not one that prepare_global_plan() has seen: use dcp.save().")
+        regions = {region_of(item.index): _region(item, planner) for item in plan.items}
+        if regions:
+            history = store.history(DATA, reduce=self._reduce)
+            history.checkpoint(save, regions, copy=False, tier="disk").wait("disk")
+        future: Future[list[WriteResult]] = Future()
+        future.set_result(
+            [
+                WriteResult(
+                    item.index, regions[region_of(item.index)].nbytes, Place(self._rank, save, region_of(item.index))
+                )
+                for item in plan.items
+            ]
+        )
+        return future
+
+    def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
+        """Writes the metadata: from now on the checkpoint is there, and takes the place of one of its identifier."""
+        places = {result.index: result.storage_data for each in results for result in each}
+        metadata.storage_data = places
+        metadata.storage_meta = self.storage_meta()
+        saves = sorted({place.save for place in places.values()})
+        history = self._opened().history(METADATA)
+        ticket = history.checkpoint(self._key, {"metadata": packed(metadata)}, meta={"saves": saves}, tier="disk")
+        ticket.wait("disk")
+        if self._keep is not None:
+            history.retain(last=self._keep)
+
+    def storage_meta(self) -> StorageMeta:
+        """The identifier."""
+        return StorageMeta(checkpoint_id=self._key)
+
+    @classmethod
+    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
+        """Whether this can be the identifier of a checkpoint: any text."""
+        return isinstance(checkpoint_id, (str, os.PathLike)) and bool(os.fspath(checkpoint_id))
+
+    def close(self) -> None:
+        """Closes the store; a later save opens it again."""
+        if self._store is not None:
+            self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _opened(self) -> Store:
+        if self._store is None:
+            raise InvalidArgument("the writer has not been set up: use dcp.save(…, storage_writer=writer).")
+        return self._store
+
+    def _drop_unneeded(self, store: Store) -> None:
+        """Drops saves of this rank that the metadata of no checkpoint names.
+
+        No save is under way, and so none is dropped whose metadata are still to come.
+        """
+        data = store.history(DATA)
+        saves = list(data)
+        if saves:
+            needed = self._needed(store)
+            for save in saves:
+                if save not in needed:
+                    data.drop(save)
+
+    def _needed(self, own: Store) -> set[str]:
+        """The saves that metadata at any rank name."""
+        found = _saves_in(own)
+        for rank in ranks_of(self._path):
+            if rank != self._rank:
+                try:
+                    with velocpy.open(directory_of(self._path, rank), mode="r", host="1MiB") as store:
+                        found |= _saves_in(store)
+                except NotAStore:  # that rank is about to make its store
+                    continue
+        return found
+
+
+def _own_rank() -> int:
+    distributed = torch.distributed
+    return distributed.get_rank() if distributed.is_available() and distributed.is_initialized() else 0
+
+
+def _saves_in(store: Store) -> set[str]:
+    if METADATA not in (history.name for history in store.histories):
+        return set()
+    history = store.history(METADATA)
+    return {save for key in history for save in (history.meta(key) or {}).get("saves", ())}
+
+
+def _region(item: WriteItem, planner: SavePlanner) -> Any:
+    """What is written for an item: a tensor, or the bytes of another object."""
+    data = planner.resolve_data(item)
+    if isinstance(data, io.BytesIO):
+        return np.frombuffer(data.getbuffer(), np.uint8)
+    return data.detach()
