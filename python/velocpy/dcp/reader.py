@@ -33,7 +33,7 @@ class Reader(StorageReader):
     """Reads checkpoints that a `Writer` has written, also while it has its stores open.
 
     Of each tensor the parts alone are read that this rank asks for, straight into its memory, and compared with their
-    checksums.
+    checksums: in leaves of 256 KiB, which are verified one by one.
 
     Parameters
     ----------

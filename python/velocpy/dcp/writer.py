@@ -89,7 +89,7 @@ class Writer(StorageWriter):
         return self._store
 
     def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
-        """Begins a checkpoint; its identifier is its key."""
+        """Begins a checkpoint. DCP does not call this where no identifier is given: then it is that of the last one."""
         self._key = key_of(checkpoint_id)
 
     def set_up_storage_writer(self, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
@@ -132,11 +132,11 @@ class Writer(StorageWriter):
 
     def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
         """Writes the metadata: from now on the checkpoint is there, and takes the place of one of its identifier."""
+        history = self._opened().history(METADATA)
         places = {result.index: result.storage_data for each in results for result in each}
         metadata.storage_data = places
         metadata.storage_meta = self.storage_meta()
         saves = sorted({place.save for place in places.values()})
-        history = self._opened().history(METADATA)
         ticket = history.checkpoint(self._key, {"metadata": packed(metadata)}, meta={"saves": saves}, tier="disk")
         ticket.wait("disk")
         if self._keep is not None:

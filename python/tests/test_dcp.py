@@ -1,0 +1,286 @@
+"""Checkpoints of torch.distributed.checkpoint in stores: exact, whole or not there, and read by other ranks."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pickle
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+import numpy as np
+import pytest
+
+import velocpy
+from velocpy import errors
+
+torch = pytest.importorskip("torch")
+
+import torch.distributed.checkpoint as dcp  # noqa: E402
+from torch.distributed.checkpoint import DefaultSavePlanner, FileSystemReader, FileSystemWriter  # noqa: E402
+from torch.distributed.checkpoint.api import CheckpointException  # noqa: E402
+
+from velocpy.dcp import Reader, Writer, layout  # noqa: E402
+
+#: DCP warns where there is one process alone.
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::FutureWarning")
+
+
+def save(writer: Any, state: Any, name: str | None = "a", **options: Any) -> None:
+    dcp.save(state, storage_writer=writer, checkpoint_id=name, no_dist=True, **options)
+
+
+def load(path: Path, state: Any, name: str | None = "a") -> Any:
+    with Reader(path) as reader:
+        dcp.load(state, storage_reader=reader, checkpoint_id=name, no_dist=True)
+    return state
+
+
+def writer(path: Path, **options: Any) -> Writer:
+    return Writer(path, host="16MiB", disk="256MiB", **options)
+
+
+def states() -> dict[str, Any]:
+    """Tensors of many kinds, and objects."""
+    grid = torch.arange(2_000_000, dtype=torch.float32).reshape(1000, 2000)
+    return {
+        "large": grid,
+        "columns": grid[:, ::3],
+        "turned": grid.T,
+        "nan": torch.tensor([float("nan"), -0.0, 1e-45]),
+        "half": torch.randn(33).bfloat16(),
+        "complex": torch.randn(5, dtype=torch.complex64),
+        "bool": torch.tensor([True, False]),
+        "number": torch.tensor(7, dtype=torch.int64),
+        "empty": torch.zeros(0, 3),
+        "float8": torch.randn(16).to(torch.float8_e4m3fn),
+        "nested": {"list": [torch.ones(2), {"deep": torch.full((3,), 4)}], "step": 12, "text": "words"},
+    }
+
+
+def emptied(node: Any) -> Any:
+    if isinstance(node, torch.Tensor):
+        return torch.zeros_like(node.contiguous())
+    if isinstance(node, dict):
+        return {key: emptied(value) for key, value in node.items()}
+    return [emptied(each) for each in node] if isinstance(node, list) else type(node)()
+
+
+def alike(a: Any, b: Any) -> bool:
+    if isinstance(a, torch.Tensor):
+        raw = [each.contiguous().reshape(-1).view(torch.uint8) if each.numel() else each for each in (a, b)]
+        return a.dtype == b.dtype and a.shape == b.shape and torch.equal(*raw)
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(alike(a[key], b[key]) for key in a)
+    return all(map(alike, a, b)) if isinstance(a, list) else bool(a == b)
+
+
+@pytest.mark.parametrize("reduce", [None, "tree", "codec"])
+def test_states_come_back_as_they_were(tmp_path: Path, reduce: Any) -> None:
+    state = states()
+    with writer(tmp_path, reduce=reduce) as to:
+        save(to, state)
+        assert alike(load(tmp_path, emptied(state)), state)  # while the writer has its store open
+        state["nested"]["step"] = 13
+        state["large"][3, 4] += 1
+        save(to, state, "b")
+    with writer(tmp_path) as to:
+        save(to, state, None)
+    for name in ("b", None):
+        assert alike(load(tmp_path, emptied(state), name), state)
+    assert load(tmp_path, emptied(states()))["nested"]["step"] == 12
+
+
+def test_a_part_of_the_state_can_be_loaded(tmp_path: Path) -> None:
+    with writer(tmp_path) as to:
+        save(to, states())
+    found = load(tmp_path, {"nested": {"step": 0}, "number": torch.tensor(0)})
+    assert found == {"nested": {"step": 12}, "number": torch.tensor(7)}
+
+
+def test_elements_are_cast_as_dcp_casts_them(tmp_path: Path) -> None:
+    with writer(tmp_path / "velocpy") as to:
+        save(to, {"x": torch.arange(9.0)})
+    save(FileSystemWriter(tmp_path / "files"), {"x": torch.arange(9.0)}, None)
+    ours = load(tmp_path / "velocpy", {"x": torch.zeros(9, dtype=torch.float64)})
+    theirs = {"x": torch.zeros(9, dtype=torch.float64)}
+    dcp.load(theirs, storage_reader=FileSystemReader(tmp_path / "files"), no_dist=True)
+    assert torch.equal(ours["x"], theirs["x"])
+
+
+def test_a_checkpoint_moves_to_files_of_dcp(tmp_path: Path) -> None:
+    state = states()
+    with writer(tmp_path / "store") as to:
+        save(to, state)
+    found = load(tmp_path / "store", emptied(state))
+    save(FileSystemWriter(tmp_path / "files"), found, None)
+    back = emptied(state)
+    dcp.load(back, storage_reader=FileSystemReader(tmp_path / "files"), no_dist=True)
+    assert alike(back, state)
+
+
+def test_identifiers(tmp_path: Path) -> None:
+    with writer(tmp_path, keep=2) as to:
+        for step in range(4):
+            save(to, {"x": torch.full((100,), step)}, f"step-{step}")
+        save(to, {"x": torch.full((100,), 30)}, "step-3")
+        with Reader(tmp_path) as reader:
+            assert reader.checkpoints() == ("step-2", "step-3")
+        assert to.store is not None
+        assert len(to.store.history(layout.DATA)) <= 4  # those that the next save frees are among them
+        save(to, {"x": torch.full((100,), 31)}, "step-3")
+        assert len(to.store.history(layout.DATA)) <= 4
+    assert load(tmp_path, {"x": torch.zeros(100)}, "step-3")["x"][0] == 31
+    reader = Reader(tmp_path)
+    reader.reset("step-0")
+    with pytest.raises(errors.CheckpointNotFound, match=r"no complete checkpoint 'step-0'.*: 'step-2', 'step-3'\."):
+        reader.read_metadata()
+    reader.close()
+    assert Writer.validate_checkpoint_id(Path("x"))
+    assert not Reader.validate_checkpoint_id("")
+
+
+class Broken(DefaultSavePlanner):  # type: ignore[misc]
+    """Fails at the second item."""
+
+    left = 1
+
+    def resolve_data(self, item: Any) -> Any:
+        if self.left == 0:
+            raise OSError("no more")
+        self.left -= 1
+        return super().resolve_data(item)
+
+
+def test_a_save_that_fails_changes_nothing(tmp_path: Path) -> None:
+    old, new = ({"x": torch.full((9,), value), "y": torch.ones(3)} for value in (1.0, 2.0))
+    with writer(tmp_path) as to:
+        save(to, old)
+        with pytest.raises(CheckpointException, match="no more"):
+            save(to, new, planner=Broken())
+        assert load(tmp_path, emptied(old))["x"][0] == 1
+        save(to, new)
+        assert load(tmp_path, emptied(old))["x"][0] == 2
+
+
+def test_a_rank_killed_before_the_metadata_leaves_the_old_checkpoint(tmp_path: Path, run_python: Any) -> None:
+    script = f"""
+        import os, sys, warnings
+        import torch, velocpy
+        import torch.distributed.checkpoint as dcp
+        from velocpy.dcp import Writer
+        warnings.simplefilter("ignore")
+
+        class Dies(Writer):
+            def finish(self, metadata, results):
+                os._exit(7)
+
+        state = {{"x": torch.full((1000,), float(sys.argv[1]))}}
+        kind = Dies if sys.argv[2] == "dies" else Writer
+        with kind({str(tmp_path)!r}, host="16MiB", disk="64MiB") as writer:
+            dcp.save(state, storage_writer=writer, checkpoint_id="a", no_dist=True)
+            print(len(writer.store.history("data")))
+    """
+    assert run_python(script, "1", "lives").stdout == "1\n"
+    for _ in range(2):
+        assert run_python(script, "2", "dies").returncode == 7
+        assert load(tmp_path, {"x": torch.zeros(1000)})["x"][0] == 1
+    assert run_python(script, "3", "lives").stdout == "2\n"  # what the killed ones have left is freed
+    assert load(tmp_path, {"x": torch.zeros(1000)})["x"][0] == 3
+
+
+class Trap:
+    def __reduce__(self) -> Any:
+        return (os.system, ("echo trapped > trapped",))
+
+
+def test_metadata_that_would_run_code_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    buffer = io.BytesIO()
+    torch.save(Trap(), buffer)
+    for raw in (buffer.getvalue(), pickle.dumps(Trap()), b"", b"junk"):
+        with pytest.raises(errors.CorruptCheckpoint, match="none that DCP wrote"):
+            layout.unpacked(np.frombuffer(raw, np.uint8), "a")
+    buffer = io.BytesIO()
+    torch.save({"x": 1}, buffer)
+    with pytest.raises(errors.CorruptCheckpoint, match="are a dict"):
+        layout.unpacked(np.frombuffer(buffer.getvalue(), np.uint8), "a")
+    assert not Path("trapped").exists()
+
+
+def test_calls_out_of_order(tmp_path: Path) -> None:
+    to = writer(tmp_path)
+    with pytest.raises(errors.InvalidArgument, match="not been set up"):
+        to.finish(None, [])
+    with pytest.raises(errors.InvalidArgument, match="keep"):
+        writer(tmp_path, keep=0)
+    with Reader(tmp_path / "nothing") as reader, pytest.raises(errors.CheckpointNotFound, match="there are: none"):
+        reader.read_metadata()
+    with velocpy.open(tmp_path / "rank-00000", host="16MiB", disk="64MiB") as store:
+        store.history(layout.METADATA).checkpoint("a", {"metadata": layout.packed(dcp.Metadata({}))}).wait("disk")
+    with Reader(tmp_path) as reader:
+        reader.reset("a")
+        metadata = reader.read_metadata()
+        with pytest.raises(errors.CorruptCheckpoint, match="not those of"):
+            reader.set_up_storage_reader(metadata, True)
+
+
+# --- several ranks ---
+
+
+def free_port() -> int:
+    with socket.socket() as place:
+        place.bind(("127.0.0.1", 0))
+        return int(place.getsockname()[1])
+
+
+def ranks(count: int, action: str, path: Path, report: Path) -> list[dict[str, Any]]:
+    """What so many ranks report of an action."""
+    script = Path(__file__).with_name("dcp_rank.py")
+    shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": str(count)}
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-W", "ignore", str(script), action, str(path), str(report)],
+            env={**os.environ, **shared, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for rank in range(count)
+    ]
+    said = [each.communicate(timeout=120)[0] for each in running]
+    assert [each.returncode for each in running] == [0] * count, "\n".join(said)
+    return [json.loads((report / f"{action}-{rank}.json").read_text()) for rank in range(count)]
+
+
+@pytest.mark.parametrize(("before", "after"), [(2, 1), (2, 3)])
+def test_other_ranks_load_what_ranks_have_saved(tmp_path: Path, before: int, after: int) -> None:
+    ranks(before, "save", tmp_path / "run", tmp_path)
+    assert layout.ranks_of(tmp_path / "run") == list(range(before))
+    for found in ranks(after, "load", tmp_path / "run", tmp_path):
+        assert found["same"] == dict.fromkeys(found["same"], True)
+        assert len(found["same"]) == 6
+        assert found["name"] == "third"
+        if after < before:  # other parts begin and end within leaves of 256 KiB, which are read whole
+            assert found["read"] <= 1.1 * found["asked"]
+
+
+def test_without_torch_the_error_says_what_to_install(run_python: Callable[..., CompletedProcess[str]]) -> None:
+    done = run_python(
+        """
+        import sys
+        sys.modules["torch"] = None
+        import velocpy
+        try:
+            import velocpy.dcp
+        except velocpy.errors.VelocError as error:
+            print(error)
+        """
+    )
+    assert "needs torch, which is not installed: pip install 'velocpy[torch]'" in done.stdout
