@@ -110,9 +110,10 @@ def checkpointed(
     True
     """
     try:
-        from torch import get_autocast_dtype as _  # of 2.4
+        from torch import get_autocast_dtype  # noqa: F401  (younger than PyTorch 2.3)
     except ImportError:
         raise MissingExtra("torch>=2.4", "torch", "velocpy.adjoint.checkpointed") from None
     from .loop import run
 
-    return run(step, n, state, history, schedule, parameters, preserve_rng)
+    last: State = run(step, n, state, history, schedule, parameters, preserve_rng)
+    return last

@@ -12,11 +12,13 @@ from velocpy.errors import InvalidArgument
 
 from .failure import GraphError
 
+#: Each operation on it makes one node.
+_PROBE = torch.zeros((), requires_grad=True)
+
 
 def sequence_number() -> int:
-    """A number that is smaller than those of all nodes which this thread will make."""
-    with torch.enable_grad():
-        node: Any = torch.zeros((), requires_grad=True).neg().grad_fn
+    """A number that is smaller than those of all nodes which this thread will make. Gradients are enabled."""
+    node: Any = _PROBE.neg().grad_fn
     return int(node._sequence_nr())
 
 
@@ -107,7 +109,7 @@ def step_gradients(
 
 @contextmanager
 def _without_hooks(tensors: Sequence[torch.Tensor]) -> Iterator[None]:
-    """The hooks of parameters see the whole gradient, once, when the loop's backward is over: not those of the steps."""
+    """Hooks of tensors see their whole gradient, once, after the loop's backward pass, and nothing of single steps."""
     hooked = [(t._backward_hooks, dict(t._backward_hooks)) for t in tensors if t._backward_hooks]
     for hooks, _ in hooked:
         hooks.clear()
@@ -136,6 +138,6 @@ def _leaf(edge: tuple[Any, int]) -> torch.Tensor | None:
 def _unnamed(node: Any, leaf: torch.Tensor | None) -> InvalidArgument:
     what = f"shape {tuple(leaf.shape)}" if leaf is not None else f"an operation before the step ({node.name()})"
     return InvalidArgument(
-        f"step uses a tensor of {what}, which needs a gradient and is not an input of the loop: name it in parameters=, "
-        "or detach it."
+        f"step uses a tensor of {what}, which needs a gradient and is no input of the loop: name it in parameters=, or "
+        "detach it."
     )

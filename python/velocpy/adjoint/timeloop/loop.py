@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -50,7 +50,7 @@ def run(
     inputs = [*named, *(tensor for i, tensor in enumerate(first) if owners[i] == i)]
     if not (torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs)):
         return form.build(steps.plain(n))
-    tensors = _Function.apply(loop, *inputs)  # type: ignore[no-untyped-call]
+    tensors = _Function.apply(loop, *inputs)
     return steps.last_state(tensors)
 
 
@@ -93,8 +93,8 @@ class Loop:
         """
         if self._sweeps is None or self._steps is None:
             raise GraphError(
-                "the backward pass of this time loop has run already and consumed its checkpoints: add up what is to be "
-                "differentiated and call backward() once, or run the loop again."
+                "the backward pass of this time loop has run already and consumed its checkpoints: add up the losses "
+                "and call backward() once, or run the loop again."
             )
         self._parameters.require_unchanged()
         sweeps, steps = self._sweeps, self._steps
@@ -125,7 +125,7 @@ class _Function(torch.autograd.Function):
         if torch.is_grad_enabled():
             found = [index for index, gradient in enumerate(gradients) if gradient is not None]
             anchor = torch.zeros((), requires_grad=True)
-            firm = _First.apply(anchor, *(gradients[index] for index in found))  # type: ignore[no-untyped-call]
+            firm = _First.apply(anchor, *(gradients[index] for index in found))
             for index, gradient in zip(found, firm, strict=True):
                 gradients[index] = gradient
         return None, *gradients
@@ -168,7 +168,7 @@ def _named(parameters: Iterable[Any] | torch.nn.Module | None) -> list[torch.Ten
 
 def _planned(schedule: Any, steps: Steps, history: Any, n: int) -> Run:
     """The sweeps by a schedule; by default by one that keeps every state, in the tiers that suit the store."""
-    tiers = TIERS
+    tiers: Mapping[Any, str | None] = TIERS
     if schedule is None:
         schedule, tiers = cs.MultistageCheckpointSchedule(n, n, 0), dict.fromkeys(TIERS)
     elif isinstance(schedule, cs.NoneCheckpointSchedule):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from velocpy.adjoint.schedule import ScheduleError
@@ -65,10 +66,10 @@ class Steps:
 
     # --- forward ---
 
-    def state(self) -> Mapping[str, torch.Tensor]:
+    def state(self) -> Mapping[str, Any]:
         return self._regions(self._present())
 
-    def step(self, n: int, keep: bool) -> Mapping[str, torch.Tensor] | None:
+    def step(self, n: int, keep: bool) -> Mapping[str, Any] | None:
         slots = self._present()
         self._lent = {_storage(tensor) for tensor in slots} if keep else set()
         kept = self._regions(slots) if keep else None
@@ -79,10 +80,10 @@ class Steps:
             self._advance(n)
         return kept
 
-    def set_state(self, arrays: Mapping[str, torch.Tensor]) -> None:
+    def set_state(self, arrays: Mapping[str, Any]) -> None:
         self._put_off = None
         self._at = int(arrays["step"])
-        self._slots = self._unpacked({name: array.clone() for name, array in arrays.items()})
+        self._slots = self._unpacked(arrays, torch.Tensor.clone)
         self._generators.write(arrays)
 
     def finish(self) -> tuple[list[torch.Tensor], list[bool]]:
@@ -135,10 +136,10 @@ class Steps:
     def begin_adjoint(self, steps: int) -> None:
         """`begin` has done it."""
 
-    def adjoint_step(self, n: int, kept: Mapping[str, torch.Tensor]) -> None:
+    def adjoint_step(self, n: int, kept: Mapping[str, Any]) -> None:
         self._slots, self._put_off, self._at = None, None, n
         self._generators.write(kept)
-        leaves, slots = self._leaves(self._unpacked(kept))
+        leaves, slots = self._leaves(self._unpacked(kept, torch.Tensor.detach))
         wanted = [place for place, leaf in leaves.items() if leaf.requires_grad]
         inputs = [leaves[place] for place in wanted]
         with torch.enable_grad():
@@ -213,7 +214,7 @@ class Steps:
         for path, tensor, version in zip(self._form.paths, slots, versions, strict=True):
             if _version(tensor) != version:
                 raise InvalidArgument(
-                    f"step({n}, …) wrote into {path}, which it was given; let it compute a new tensor, or clone it first."
+                    f"step({n}, …) wrote into {path}, which it was given: let it compute a new tensor, or clone it."
                 )
         return new
 
@@ -247,17 +248,19 @@ class Steps:
         }
         return leaves, self._placed(owners, leaves)
 
-    def _regions(self, slots: Slots) -> dict[str, torch.Tensor]:
+    def _regions(self, slots: Slots) -> dict[str, Any]:
         """A state and the generators, to be stored."""
         owners = self.owners(slots)
         own = [place for place, owner in enumerate(owners) if place == owner]
         self._stored[self._at] = owners, {place: layout_of(slots[place]) for place in own}
         regions = {str(place): packed(slots[place]) for place in own}
-        return {**regions, "step": torch.tensor(self._at), **self._generators.read()}
+        return {**regions, "step": np.array(self._at), **self._generators.read()}
 
-    def _unpacked(self, regions: Mapping[str, torch.Tensor]) -> Slots:
+    def _unpacked(self, regions: Mapping[str, Any], take: Callable[[torch.Tensor], torch.Tensor]) -> Slots:
+        """The state that regions hold, made of the tensors that ``take`` makes of these."""
         owners, layouts = self._stored[self._at]
-        return self._placed(owners, {place: unpacked(regions[str(place)], its) for place, its in layouts.items()})
+        own = {place: unpacked(take(regions[str(place)]), layout) for place, layout in layouts.items()}
+        return self._placed(owners, own)
 
 
 def _storage(tensor: torch.Tensor) -> int:
