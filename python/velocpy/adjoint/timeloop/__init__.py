@@ -44,6 +44,8 @@ def checkpointed(
       Here each use of a weight is cast on its own, as with ``torch.autocast(…, cache_enabled=False)``, which gives the
       same bits in both loops.
 
+    What ``step`` raises passes through, here and in the backward pass, and the loop's checkpoints are dropped.
+
     Parameters
     ----------
     step
@@ -82,14 +84,12 @@ def checkpointed(
         Also when ``step`` returns another structure, shape or dtype, writes into its state, or uses a tensor with a
         gradient that is not named in ``parameters``.
     ScheduleError
-        The schedule has started, or is for another number of steps, or for no adjoint.
+        The schedule has started, or is for another number of steps, or has no adjoint.
     GraphError
         From the backward pass: a second one over the same loop, a second derivative, or parameters that were written
         since the forward sweep.
     MissingExtra
         PyTorch is not installed, or older than 2.4.
-
-    What ``step`` raises passes through, here and in the backward pass, and the loop's checkpoints are dropped.
 
     Examples
     --------
