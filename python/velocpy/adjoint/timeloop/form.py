@@ -25,9 +25,7 @@ class Nest:
             if not isinstance(state, torch.Tensor):
                 raise InvalidType(f"{path} is of type {type(state).__name__}, where a tensor belongs.")
             if state.layout is not torch.strided:
-                raise InvalidType(
-                    f"{path} is a tensor without plain strides ({state.layout}); give its parts."
-                )
+                raise InvalidType(f"{path} is a tensor without plain strides ({state.layout}); give its parts.")
             yield state
             return
         if type(state) is not self.kind:
