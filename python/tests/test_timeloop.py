@@ -552,6 +552,24 @@ def test_what_a_step_raises_passes_through(history: Any, name: str) -> None:
     assert len(history) == 0
 
 
+def test_a_backward_pass_that_failed_hints_nothing_more(history: Any) -> None:
+    class Listening:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(history, name)
+
+        def hint(self, plan: Any) -> None:
+            self.plan = plan
+            self.first = next(plan)
+
+    listening, calls = Listening(), itertools.count()
+    u = values(5, grad=True)
+    end = checkpointed(lambda i, u: u * (1 // (next(calls) != 12)), 10, u, history=listening)
+    with pytest.raises(ZeroDivisionError):
+        end.sum().backward()
+    assert listening.first.key.endswith("ram/restart/8")
+    assert list(listening.plan) == []
+
+
 def test_where_nothing_needs_a_gradient_nothing_is_stored(store: Any, history: Any) -> None:
     a, step = sines()
     u = values(50)

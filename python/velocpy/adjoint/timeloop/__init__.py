@@ -76,7 +76,8 @@ def checkpointed(
     Returns
     -------
     state
-        The state after ``n`` steps. With gradients disabled, or where nothing needs one, nothing is stored.
+        The state after ``n`` steps. With gradients disabled, or where nothing needs one, nothing is stored. A tensor
+        that required a gradient in an earlier step and is a constant now still says that it requires one.
 
     Raises
     ------
