@@ -1,8 +1,8 @@
 """Adjoint computations that save and restore by schedule, over a velocpy history.
 
 `drive` runs a model under any schedule of the package `checkpoint_schedules`; `plan_of` turns such a schedule into the
-plan of a history; `weights` tells a schedule what the disk costs; `velocpy.adjoint.pyrevolve` is a storage for
-revolvers of the package `pyrevolve`.
+plan of a history; `weights` tells a schedule what the disk costs; `checkpointed` runs a time loop of PyTorch under a
+schedule, for autograd; `velocpy.adjoint.pyrevolve` is a storage for revolvers of the package `pyrevolve`.
 """
 
 from importlib.util import find_spec
@@ -17,5 +17,16 @@ from .executor import Tally, drive
 from .model import Model, TakesState
 from .plan import plan_of
 from .schedule import ScheduleError
+from .timeloop import GraphError, checkpointed
 
-__all__ = ["Model", "ScheduleError", "TakesState", "Tally", "drive", "plan_of", "weights"]
+__all__ = [
+    "GraphError",
+    "Model",
+    "ScheduleError",
+    "TakesState",
+    "Tally",
+    "checkpointed",
+    "drive",
+    "plan_of",
+    "weights",
+]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,9 +11,10 @@ from typing import Any
 import checkpoint_schedules as cs
 
 from velocpy.errors import InvalidType
+from velocpy.plan import Op
 
 from .model import Array, Model, TakesState
-from .schedule import TIERS, Contents, ScheduleError, hints, key_of, require_schedule
+from .schedule import TIERS, Contents, ScheduleError, hints, require_schedule
 from .work import Work
 
 
@@ -88,7 +90,10 @@ def drive(
     >>> tally.steps, tally.forward_steps > 100, f"{model.slope:.12f}"
     (100, True, '0.003698619786')
     """
-    run = _Run(schedule, model, history, steps, until)
+    for what, given, needed in (("model", model, "step"), ("history", history, "checkpoint")):
+        if not hasattr(given, needed):
+            raise InvalidType(f"drive() was given {given!r:.60} as its {what}, which has no {needed}().")
+    run = Run(schedule, model, history, steps, until)
     try:
         run.through(adjoints)
     finally:
@@ -96,16 +101,34 @@ def drive(
     return run.tally
 
 
-class _Run:
-    """One run: where the forward stands, and what the working memory and the history hold."""
+class Run:
+    """One run: where the forward stands, and what the working memory and the history hold.
+
+    `forward` and then `reverse` are its two phases; `hint` comes before either. Call `close` at the end, whatever
+    happened before.
+
+    Parameters
+    ----------
+    schedule, model, history, steps, until
+        As for `drive`.
+    tiers
+        The tier of a history for each level of the schedule.
+    prefix
+        What the keys begin with.
+    """
 
     def __init__(
-        self, schedule: Any, model: Model, history: Any, steps: int | None, until: Callable[[int], bool] | None
+        self,
+        schedule: Any,
+        model: Model,
+        history: Any,
+        steps: int | None,
+        until: Callable[[int], bool] | None = None,
+        *,
+        tiers: Mapping[Any, Any] = TIERS,
+        prefix: str = "",
     ) -> None:
         require_schedule(schedule)
-        for what, given, needed in (("model", model, "step"), ("history", history, "checkpoint")):
-            if not hasattr(given, needed):
-                raise InvalidType(f"drive() was given {given!r:.60} as its {what}, which has no {needed}().")
         name = type(schedule).__name__
         if hasattr(schedule, "iter"):
             raise ScheduleError(f"{name} has started already: each run needs a fresh schedule")
@@ -114,49 +137,69 @@ class _Run:
         if schedule.max_n is not None and steps not in (None, schedule.max_n):
             raise ScheduleError(f"{name} was made for {schedule.max_n} steps, not for {steps}")
         self._schedule = schedule
+        self._actions: Iterator[Any] = iter(schedule)
+        self._tiers = tiers
         self._model = model
         self._history = history
         self._ends = until or (lambda done: done == steps)
         self._at: int | None = 0
         self._sweeping = False
-        self._contents = Contents()
+        self._contents = Contents(prefix)
+        self._closed = threading.Event()
         self._work = Work()
         self.tally = Tally()
 
     def through(self, adjoints: int) -> None:
-        actions: Iterator[Any] = iter(self._schedule)
-        hinted = self._schedule.max_n is not None
-        if hinted:
-            actions = self._hint(actions, adjoints)
-        while adjoints and (action := next(actions, None)) is not None:
-            if isinstance(action, cs.Forward):
-                self._forward(action)
-            elif isinstance(action, cs.Reverse):
-                self._reverse(action, clear=action.clear_adj_deps and not self._reads_again(adjoints))
-            elif isinstance(action, cs.Copy | cs.Move):
-                self._bring(action)
-            elif isinstance(action, cs.EndForward):
+        """Both phases, with so many adjoint sweeps. Without any nothing runs."""
+        if not adjoints:
+            return
+        known = self._schedule.max_n is not None
+        if known:
+            self.hint(adjoints)
+        self.forward()
+        if not known:
+            self.hint(adjoints)
+        self.reverse(adjoints)
+
+    def forward(self) -> None:
+        """Runs the schedule up to the end of the forward computation."""
+        for action in self._actions:
+            if isinstance(action, cs.EndForward):
                 self.tally.steps = self._schedule.max_n
-                if not hinted:
-                    actions = self._hint(actions, adjoints)
-            elif isinstance(action, cs.EndReverse):
+                return
+            self._execute(action)
+
+    def reverse(self, adjoints: int = 1) -> None:
+        """Runs so many adjoint sweeps."""
+        while adjoints and (action := next(self._actions, None)) is not None:
+            if isinstance(action, cs.EndReverse):
                 self._sweeping = False
                 adjoints -= 1
+            elif isinstance(action, cs.Reverse):
+                self._reverse(action, clear=action.clear_adj_deps and not self._reads_again(adjoints))
+            else:
+                self._execute(action)
         if adjoints and not isinstance(self._schedule, cs.NoneCheckpointSchedule):
             raise ScheduleError(f"{type(self._schedule).__name__} ended with adjoint sweeps left to do: {adjoints}")
 
     def close(self) -> None:
         """Forgets what no sweep needs any more."""
+        self._closed.set()
         self._work.close()
         for key in self._contents:
             self._history.drop(key)
             self.tally.dropped += 1
 
-    def _hint(self, actions: Iterator[Any], adjoints: int) -> Iterator[Any]:
-        """The same actions; the history looks ahead in them as far as it likes."""
-        actions, ahead = itertools.tee(actions)
-        self._history.hint(hints(ahead, adjoints, self._contents))
-        return actions
+    def hint(self, adjoints: int) -> None:
+        """Hints the restores from here to the end; the history looks ahead in the schedule as far as it likes."""
+        self._actions, ahead = itertools.tee(self._actions)
+        self._history.hint(_until(self._closed, hints(ahead, adjoints, self._contents)))
+
+    def _execute(self, action: Any) -> None:
+        if isinstance(action, cs.Forward):
+            self._forward(action)
+        elif isinstance(action, cs.Copy | cs.Move):
+            self._bring(action)
 
     def _forward(self, action: Any) -> None:
         if self._at != action.n0:
@@ -186,7 +229,8 @@ class _Run:
             self._save(action, "adjoint", kept)
 
     def _save(self, action: Any, kind: str, arrays: Mapping[str, Array]) -> None:
-        self._history.checkpoint(key_of(action.storage, kind, action.n0), arrays, tier=TIERS[action.storage])
+        key = self._contents.key(action.storage, kind, action.n0)
+        self._history.checkpoint(key, arrays, tier=self._tiers[action.storage])
         self.tally.saved += 1
 
     def _reads_again(self, adjoints: int) -> bool:
@@ -207,7 +251,7 @@ class _Run:
         """Executes a Copy or a Move."""
         last = isinstance(action, cs.Move)
         for kind in self._contents.read(action):
-            key = key_of(action.from_storage, kind, action.n)
+            key = self._contents.key(action.from_storage, kind, action.n)
             if action.to_storage is cs.StorageType.NONE:
                 self._history.drop(key)
                 self.tally.dropped += 1
@@ -215,9 +259,8 @@ class _Run:
             self.tally.restored += 1
             if action.to_storage in TIERS:
                 with self._history.restore(key, last=last) as arrays:
-                    self._history.checkpoint(
-                        key_of(action.to_storage, kind, action.n), arrays, tier=TIERS[action.to_storage]
-                    )
+                    copied = self._contents.key(action.to_storage, kind, action.n)
+                    self._history.checkpoint(copied, arrays, tier=self._tiers[action.to_storage])
             elif kind == "restart":
                 self._go_on(key, action.n, last)
             else:
@@ -232,3 +275,11 @@ class _Run:
         else:
             self._history.restore(key, into=self._model.state(), last=last)
         self._at = n
+
+
+def _until(closed: threading.Event, ops: Iterator[Op]) -> Iterator[Op]:
+    """The hints of a run; none after it has been closed, as a run that failed restores nothing more."""
+    for op in ops:
+        if closed.is_set():
+            return
+        yield op

@@ -35,10 +35,18 @@ def key_of(level: Any, kind: str, step: int) -> str:
 
 
 class Contents:
-    """Which kinds of data lie where, as a schedule's actions say."""
+    """Which kinds of data lie where, as a schedule's actions say.
 
-    def __init__(self) -> None:
+    All keys begin with ``prefix``: runs with different prefixes share a history.
+    """
+
+    def __init__(self, prefix: str = "") -> None:
+        self._prefix = prefix
         self._kinds: dict[tuple[Any, int], tuple[str, ...]] = {}
+
+    def key(self, level: Any, kind: str, step: int) -> str:
+        """The key of such data in the history."""
+        return self._prefix + key_of(level, kind, step)
 
     def write(self, action: Any) -> tuple[str, ...]:
         """The kinds that a Forward stores outside of the working memory."""
@@ -61,14 +69,14 @@ class Contents:
 
     def copy(self) -> Contents:
         """The same contents, to go on from independently."""
-        other = Contents()
+        other = Contents(self._prefix)
         other._kinds = dict(self._kinds)
         return other
 
     def __iter__(self) -> Iterator[str]:
         """The keys of all that is stored now."""
         for (level, step), kinds in self._kinds.items():
-            yield from (key_of(level, kind, step) for kind in kinds)
+            yield from (self.key(level, kind, step) for kind in kinds)
 
 
 def hints(actions: Iterable[Any], adjoints: int = 1, contents: Contents | None = None) -> Iterator[Op]:
@@ -85,7 +93,8 @@ def hints(actions: Iterable[Any], adjoints: int = 1, contents: Contents | None =
             pace.steps += len(action)
         elif isinstance(action, cs.Copy | cs.Move):
             yield from pace.pause()
-            yield from _reads(action, contents.read(action))
+            kinds = contents.read(action)
+            yield from _reads(action, [contents.key(action.from_storage, kind, action.n) for kind in kinds])
         elif isinstance(action, cs.EndForward):
             pace = _Pace()
         elif isinstance(action, cs.EndReverse):
@@ -113,9 +122,8 @@ class _Pace:
         self.steps = 0
 
 
-def _reads(action: Any, kinds: tuple[str, ...]) -> Iterator[Op]:
-    for kind in kinds:
-        key = key_of(action.from_storage, kind, action.n)
+def _reads(action: Any, keys: Iterable[str]) -> Iterator[Op]:
+    for key in keys:
         if action.to_storage is cs.StorageType.NONE:
             yield Drop(key)
         else:
