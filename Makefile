@@ -37,7 +37,7 @@ export PYTHONUNBUFFERED = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-go race nocgo nocgo-packages nocgo-durably test-python cgocheck doctest docs install lint format generate profile fuzz fuzz-long bench wheel wheels try-wheels clean distclean machine
+.PHONY: help demo test test-fast test-go race nocgo nocgo-packages nocgo-durably test-python cgocheck doctest docs install lint lint-go lint-python format generate profile fuzz fuzz-long bench wheel wheels try-wheels clean distclean machine
 
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -114,7 +114,12 @@ docs: install ## Build the documentation site into build/docs/html; a warning or
 	$(BIN)/python -m sphinx -q -W --keep-going -b html -d build/docs/doctrees docs build/docs/html
 	@echo "make docs: build/docs/html/index.html"
 
-lint: install ## Check format, types, stubs and what the linters know
+# Both run beside each other: the linters of Go need no environment of Python, which takes minutes to install.
+lint: machine ## Check format, types, stubs and what the linters know
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=line lint-go lint-python
+	@echo "make lint: nothing to complain about"
+
+lint-go:
 	@unformatted="$$(gofmt -l gocore tools)"; test -z "$$unformatted" || { echo "gofmt: $$unformatted"; exit 1; }
 	go vet ./gocore/...
 	go vet -tags velocpy_double ./gocore/cabi
@@ -122,12 +127,13 @@ lint: install ## Check format, types, stubs and what the linters know
 	go tool -modfile=tools/go.mod staticcheck ./gocore/...
 	go mod tidy -diff
 	go mod verify
+
+lint-python: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/stubtest --allowlist tools/stubtest.allow velocpy._core
 	$(BIN)/clang-format --dry-run -Werror cshim/*.cpp cshim/*.h gocore/cabi/*.[ch] $(CUDA)
-	@echo "make lint: nothing to complain about"
 
 format: install ## Format Go, Python and C++
 	gofmt -w gocore tools
