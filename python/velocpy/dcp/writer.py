@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 class Writer(StorageWriter):
     """Writes checkpoints into a store of this rank, which it opens at the first save and keeps open until `close`.
 
-    Tensors go to the disk from where they are, without a copy in host memory, and `dcp.save` returns when all of them
-    are durable and the checkpoint is complete. With `dcp.async_save` that happens in its thread.
+    Tensors go to the disk from where they are, without a copy in host memory, and ``dcp.save`` returns when all of them
+    are durable and the checkpoint is complete. With ``dcp.async_save`` that happens in its thread.
 
     Parameters
     ----------
