@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import velocpy
 from velocpy import errors
 from velocpy.training import Checkpointer, encoding
+from velocpy.training import checkpointer as checkpointer_module
 
 torch = pytest.importorskip("torch")
 
@@ -153,6 +154,25 @@ def same(a: Any, b: Any) -> bool:
 
 def bits(tensor: Any) -> Any:
     return tensor.contiguous().reshape(-1).view(torch.uint8)
+
+
+def test_what_lies_on_a_device_is_filled_by_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The way of tensors on a device, with tensors of the host in their place."""
+    monkeypatch.setattr(checkpointer_module, "on_host", lambda tensor: False)
+    training = Training("adamw, fused")
+    with velocpy.open(host="64MiB") as store:
+        checkpointer = Checkpointer(store, **training.parts())
+        saved = training.run(2)
+        checkpointer.save(2)
+        first = training.run(3)
+        checkpointer.restore()
+        assert same(training.seen(), saved)
+        assert same(training.run(3), first)
+        wider = Training(width=9)
+        error = before_and_after(wider, Checkpointer(store, **wider.parts()))
+        assert error.type is errors.StateMismatch
+        assert "(9,)" in str(error.value)
+        assert "Nothing was restored" in str(error.value)
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)

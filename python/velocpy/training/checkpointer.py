@@ -381,11 +381,11 @@ class _Restoring:
         names = self._names(outline)
         for name, part in self._parts.items():
             self._plan(name, part, outline, names)
-        distant = {name: tensor for name, tensor in self._fill.items() if not tensor.is_cpu}
+        distant = {name: tensor for name, tensor in self._fill.items() if not on_host(tensor)}
         wanted = [name for path, name in names.items() if path[0] in self._parts and name not in distant]
         with self._history.restore(self._step, wanted) as lease:  # this verifies what comes to host memory
             saved = lease.tree
-            near = {name: tensor for name, tensor in self._fill.items() if tensor.is_cpu}
+            near = {name: tensor for name, tensor in self._fill.items() if on_host(tensor)}
             with self._explained():
                 for name, tensor in near.items():
                     require_alike(name, tensor, lease[name])
@@ -457,6 +457,11 @@ class _Restoring:
             history=self._history.name,
             key=self._step,
         )
+
+
+def on_host(tensor: torch.Tensor) -> bool:
+    """Whether a tensor lies in host memory: what goes there is verified before it is copied."""
+    return tensor.is_cpu
 
 
 def _slots(node: Any, path: Path) -> Any:
