@@ -43,14 +43,16 @@ class VelocCheckpointIO(CheckpointIO):
     - A marker is written behind the capture, as a file of its own that takes the name of the marker. One that replaces
       another marker, as ``last.ckpt`` does, names the former checkpoint too: that one is loaded, with a warning in the
       log, if the new one never became durable. A file of torch is replaced when the new checkpoint is durable.
-    - A checkpoint whose only marker is left without data is an error of `load_checkpoint`, which names the others.
+    - A marker without data is an error of `load_checkpoint`, which names the checkpoints that are there. Those whose
+      removal still waited are there, too.
 
     A store that cannot make a checkpoint durable raises the error from the next ``save_checkpoint``, which has captured
     its own checkpoint by then, or from `teardown`.
 
     Nothing is pickled. A checkpoint consists of tensors, arrays, dicts with str and int as keys, lists, tuples, sets,
     numbers, texts, None, paths, and a few types of torch. Mappings of other types come back as dicts. Anything else, in
-    ``hyper_parameters`` say, is an error that names the entry.
+    ``hyper_parameters`` say, is an error that names the entry. Numbers and texts take 256 KiB at most; arrays are not
+    limited.
 
     For strategies that save one file. FSDP, ModelParallel and DeepSpeed strategies read and write their files
     themselves, and do not load a marker; strategies that start processes from the one that runs (``ddp_spawn``) are not

@@ -58,7 +58,7 @@ class Marker:
             "before": self.before,
         }
         try:
-            file.parent.mkdir(parents=True, exist_ok=True)
+            _make_folder(file.parent)
             _replace(file, json.dumps(said, indent=1, separators=(",", ": ")).encode())
         except OSError as error:
             raise _failed(file, error) from error
@@ -128,8 +128,16 @@ def _place(said: dict[str, Any], file: Path) -> Path:
     return beside if beside.is_dir() else Path(said["absolute"])
 
 
+def _make_folder(folder: Path) -> None:
+    """Makes a folder, which then is there after a crash."""
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for made in missing:
+        sync_folder(made.parent)
+
+
 def _replace(file: Path, content: bytes) -> None:
-    beside = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
+    beside = file.with_name(f".velocpy-{secrets.token_hex(8)}")
     try:
         with beside.open("xb") as opened:
             opened.write(content)
