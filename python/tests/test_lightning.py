@@ -576,6 +576,21 @@ def test_arguments_are_checked(tmp_path: Path) -> None:
     assert not (tmp_path / "store").exists()
 
 
+def test_names_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    io, name = VelocCheckpointIO("store", **SIZES), "ü" * 100 + "=1.ckpt"
+    monkeypatch.chdir("/")
+    for path in (tmp_path / name, f"file://{tmp_path}/a.ckpt"):
+        io.save_checkpoint({"epoch": 1, 3: Regression().state_dict()}, path)
+        assert list(io.load_checkpoint(path)) == ["epoch", 3]
+    (tmp_path / "link.ckpt").symlink_to("a.ckpt")
+    assert io.load_checkpoint(tmp_path / "link.ckpt")["epoch"] == 1
+    io.remove_checkpoint(tmp_path / "link.ckpt")
+    io.teardown()
+    assert {each.name for each in tmp_path.iterdir()} == {"store", name, "a.ckpt"}
+    assert load_checkpoint(tmp_path / "a.ckpt")["epoch"] == 1
+
+
 def test_markers_that_lead_nowhere(tmp_path: Path) -> None:
     io, file = VelocCheckpointIO(tmp_path / "store", **SIZES), tmp_path / "a.ckpt"
     io.save_checkpoint({"epoch": 0}, file)

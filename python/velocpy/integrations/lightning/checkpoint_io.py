@@ -11,6 +11,7 @@ from typing import Any
 
 from lightning.fabric.plugins.io import CheckpointIO, TorchCheckpointIO
 
+from velocpy.budget import reads_as_size
 from velocpy.choices import DeviceBudgets, Reduction, Size
 from velocpy.errors import InvalidArgument, InvalidType, VelocError
 from velocpy.opening import open as open_store
@@ -18,8 +19,8 @@ from velocpy.store import History, Store
 from velocpy.ticket import Ticket
 
 from .content import tree_of
-from .loading import load_checkpoint
-from .marker import Marker, local, sync_folder
+from .loading import is_same, load_checkpoint
+from .marker import Marker, local, local_or_none, sync_folder
 from .removals import Removal, Removals, identity
 
 log = logging.getLogger("velocpy")
@@ -68,7 +69,7 @@ class VelocCheckpointIO(CheckpointIO):
     store
         A store that is open, in place of ``path``, and stays so. It has to outlive the process.
     device, host, disk
-        As for `velocpy.open`, of a store of its own. The disk has to hold one checkpoint more than stay.
+        As for `velocpy.open`, of a store of its own. The disk has to hold twice what stays.
     history
         Name of the history in the store.
     reduce
@@ -103,7 +104,7 @@ class VelocCheckpointIO(CheckpointIO):
             raise InvalidArgument("VelocCheckpointIO needs either path=, the directory of a store, or store=.")
         if store is not None and not store.durable:
             raise InvalidArgument("the store does not outlive the process: open it with a path and a disk tier.")
-        self._path = path
+        self._path = _absolute(path)
         self._store = store
         self._budgets: dict[str, Any] = {"device": device, "host": host, "disk": disk}
         self._name = history
@@ -150,7 +151,7 @@ class VelocCheckpointIO(CheckpointIO):
 
         Of a marker that names another store or history, the file alone is removed.
         """
-        file = _local_or_none(path)
+        file = local_or_none(path)
         self._removals.ask(path, identity(file), () if file is None else self._stored(file))
         _raise(self._settle())
 
@@ -167,12 +168,16 @@ class VelocCheckpointIO(CheckpointIO):
             failures += self._removals.wait()
             failures += self._settle()
         finally:
-            self._removals = Removals()
-            self._history = None
-            if self._path is not None and self._store is not None:
-                store, self._store = self._store, None
-                store.close()
+            if self._path is not None:
+                self._close()
         _raise(failures)
+
+    def _close(self) -> None:
+        """Closes the store of its own; the next save opens it again."""
+        store, self._store, self._history = self._store, None, None
+        self._removals = Removals()
+        if store is not None:
+            store.close()
 
     def _opened(self) -> History:
         """The history, of a store of its own that is opened if need be."""
@@ -207,8 +212,8 @@ class VelocCheckpointIO(CheckpointIO):
         marker = None if file.is_symlink() else Marker.read(file)
         if marker is None:
             return ()
-        directory = self._path if self._store is None else _directory(self._store)
-        here = marker.history == self._name and _is_same(marker.store, Path(os.fspath(directory or "")))
+        directory = self._path if self._store is None else self._store.path
+        here = marker.history == self._name and directory is not None and is_same(marker.store, Path(directory))
         return marker.keys if here else ()
 
     def _settle(self) -> list[VelocError]:
@@ -220,7 +225,7 @@ class VelocCheckpointIO(CheckpointIO):
 
     def _remove(self, removal: Removal) -> None:
         """Removes the file, if it is still the one that was meant, and then the data."""
-        file = None if removal.path is None else _local_or_none(removal.path)
+        file = None if removal.path is None else local_or_none(removal.path)
         if removal.path is not None and identity(file) == removal.identity:
             TorchCheckpointIO().remove_checkpoint(removal.path)
             if file is not None:
@@ -237,24 +242,17 @@ def _meta(checkpoint: dict[str, Any], file: Path, history: History) -> dict[str,
     return {"file": place, **{name: number for name, number in numbers.items() if type(number) is int}}
 
 
+def _absolute(path: str | os.PathLike[str] | None) -> str | os.PathLike[str] | None:
+    """The directory from the root, as the process may change its own; what names none is refused when it is opened."""
+    if path is None or path == "" or reads_as_size(os.fspath(path)):
+        return path
+    return Path(path).absolute()
+
+
 def _directory(store: Store) -> Path:
     if store.path is None:  # a durable store has one
         raise InvalidArgument("the store has no directory.")
     return store.path.resolve()
-
-
-def _local_or_none(path: Any) -> Path | None:
-    try:
-        return local(path)
-    except InvalidArgument:
-        return None
-
-
-def _is_same(one: Path, other: Path) -> bool:
-    try:
-        return one.samefile(other)
-    except OSError:
-        return False
 
 
 def _raise(failures: list[VelocError]) -> None:

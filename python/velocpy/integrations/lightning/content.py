@@ -34,14 +34,14 @@ def tree_of(checkpoint: Mapping[Any, Any]) -> dict[str, Any]:
         Names the entry that a checkpoint cannot hold.
     """
     states = {key: value for key, value in checkpoint.items() if isinstance(value, OrderedDict)}
-    metadata = {key: state._metadata for key, state in states.items() if hasattr(state, "_metadata")}
+    metadata = [(key, state._metadata) for key, state in states.items() if hasattr(state, "_metadata")]
     return {"checkpoint": encode(_plain(checkpoint, ())), "metadata": _text(metadata)}
 
 
 def checkpoint_of(tree: Mapping[str, Any], place: Placement) -> dict[str, Any]:
     """The checkpoint that a tree stands for, with arrays of its own."""
     checkpoint: dict[str, Any] = decode(_own(tree["checkpoint"], place))
-    for key, metadata in json.loads(tree["metadata"].tobytes()).items():
+    for key, metadata in json.loads(tree["metadata"].tobytes()):
         checkpoint[key]._metadata = OrderedDict(metadata)
     return checkpoint
 
@@ -112,7 +112,7 @@ def _plain(node: Any, path: Path) -> Any:
     )
 
 
-def _text(metadata: dict[str, Any]) -> Any:
+def _text(metadata: list[tuple[Any, Any]]) -> Any:
     """Metadata as an array: the values of a checkpoint have a limit."""
     try:
         return np.frombuffer(json.dumps(metadata).encode(), np.uint8)

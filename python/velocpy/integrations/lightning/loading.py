@@ -16,7 +16,7 @@ from velocpy.opening import open as open_store
 from velocpy.store import History, Store, stores
 
 from .content import checkpoint_of, placement
-from .marker import Marker
+from .marker import Marker, local_or_none
 
 log = logging.getLogger("velocpy")
 
@@ -56,7 +56,8 @@ def load_checkpoint(
     FileNotFoundError
         There is no file.
     """
-    marker = Marker.read(Path(path))
+    file = local_or_none(path)
+    marker = None if file is None else Marker.read(file)
     if marker is None:
         where = {} if map_location is None else {"map_location": map_location}
         return TorchCheckpointIO().load_checkpoint(os.fspath(path), weights_only=weights_only, **where)
@@ -68,7 +69,12 @@ def load_checkpoint(
 def open_here(directory: Path) -> Store | None:
     """The store of a directory that is open for writing in this process, or None: it alone knows what is in memory."""
     for store in stores():
-        if store.path is not None and store.durable and not store._config["read_only"] and _same(store.path, directory):
+        if (
+            store.path is not None
+            and store.durable
+            and not store._config["read_only"]
+            and is_same(store.path, directory)
+        ):
             return store
     return None
 
@@ -120,7 +126,8 @@ def file_of(history: History, key: int | str) -> str:
     return str(meta["file"]) if isinstance(meta, dict) and "file" in meta else str(key)
 
 
-def _same(one: Path, other: Path) -> bool:
+def is_same(one: Path, other: Path) -> bool:
+    """Whether both are one directory that is there."""
     try:
         return one.samefile(other)
     except OSError:

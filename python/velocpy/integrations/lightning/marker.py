@@ -102,6 +102,13 @@ def local(path: Any) -> Path:
     return Path(text.removeprefix("file://")).absolute()
 
 
+def local_or_none(path: Any) -> Path | None:
+    """The same; None for a remote file."""
+    with contextlib.suppress(InvalidArgument):
+        return local(path)
+    return None
+
+
 def sync_folder(folder: Path) -> None:
     """Makes renames and removals in a folder durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

@@ -17,9 +17,10 @@ Identity = tuple[int, int]
 
 def identity(file: Path | None) -> Identity | None:
     """Which file this is, or which link; None: there is none."""
-    with suppress(OSError, AttributeError):
-        found = file.lstat()  # type: ignore[union-attr]
-        return found.st_ino, found.st_mtime_ns
+    if file is not None:
+        with suppress(OSError):
+            found = file.lstat()
+            return found.st_ino, found.st_mtime_ns
     return None
 
 
