@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import math
@@ -43,6 +44,15 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::F
 
 BATCHES = 8
 SIZES: dict[str, Any] = {"host": "64MiB", "disk": "256MiB"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def fast_collections() -> Iterator[None]:
+    """Leave what the imports made out of the collections behind each test."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)
