@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from velocpy.extra import MissingExtra
 from velocpy.training import Checkpointer, LossGuard, RollbackPolicy
+from velocpy.training.loss import finite
 
 try:
     from transformers import TrainerCallback
@@ -149,8 +150,3 @@ class RollbackCallback(TrainerCallback):
         loss = output.get("loss") if hasattr(output, "get") else getattr(output, "loss", None)
         if loss is not None and loss.numel() == 1:
             self._losses.append(loss.detach().float())
-
-
-def finite(tensors: Iterable[Any]) -> bool:
-    """Whether all elements of tensors are finite. Waits for their device."""
-    return all(bool(each) for each in [tensor.isfinite().all() for tensor in tensors])

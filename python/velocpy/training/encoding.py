@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
+from pathlib import Path, PosixPath
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
@@ -36,7 +37,11 @@ _WRITTEN: dict[type, tuple[str, Callable[[Any], Any]]] = {
     deque: ("deque", lambda queue: [list(queue), queue.maxlen]),
     bytes: ("bytes", lambda raw: np.frombuffer(raw, np.uint8)),
     complex: ("complex", lambda number: [number.real, number.imag]),
+    PosixPath: ("path", str),
 }
+
+#: Types of objects that are written, beside those of torch.
+WRITABLE: tuple[type, ...] = tuple(_WRITTEN)
 
 _READ: dict[str, Callable[[Any], Any]] = {
     "counter": lambda pairs: Counter(dict(pairs)),
@@ -45,6 +50,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "deque": lambda content: deque(content[0], content[1]),
     "bytes": lambda raw: raw.tobytes(),
     "complex": lambda parts: complex(*parts),
+    "path": Path,
     "torch.Size": lambda lengths: _torch().Size(lengths),
     "torch.dtype": lambda text: _torch_named(text, "dtype"),
     "torch.device": lambda text: _torch().device(text),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Iterable
 from statistics import median
 from typing import Any
 
@@ -94,3 +95,8 @@ class LossGuard:
         """Sets them; the window is the guard's own."""
         self._accepted = deque((float(each) for each in state["accepted"]), maxlen=self._window)
         self._seen = int(state["seen"])
+
+
+def finite(tensors: Iterable[Any]) -> bool:
+    """Whether all elements of tensors are finite. Waits for their device."""
+    return all(bool(each) for each in [tensor.isfinite().all() for tensor in tensors])
