@@ -79,7 +79,7 @@ def test_targets_and_names_exist(root: Path, page: str) -> None:
     text = (root / "docs" / page).read_text()
     targets = set(re.findall(r"^([a-z-]+):", (root / "Makefile").read_text(), flags=re.MULTILINE))
     assert set(re.findall(r"(?:`|^)make ([a-z-]+)", text, flags=re.MULTILINE)) <= targets
-    of_others = {"TasksMax", "KillWait", "FileSystemWriter", "FileSystemReader"}
+    of_others = {"TasksMax", "KillWait", "FileSystemWriter", "FileSystemReader", "ModelCheckpoint", "ModelParallel"}
     for name in set(re.findall(r"`([A-Z][a-z]+[A-Z]\w+)`", text)) - of_others:
         assert issubclass(getattr(velocpy.errors, name), velocpy.errors.VelocError), name
 
