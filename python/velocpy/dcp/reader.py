@@ -19,7 +19,7 @@ from torch.futures import Future
 
 import velocpy
 from velocpy.choices import Size
-from velocpy.errors import CheckpointNotFound, CorruptCheckpoint, InvalidArgument
+from velocpy.errors import CheckpointNotFound, CorruptCheckpoint, InvalidArgument, NotAStore
 from velocpy.history import Checkpoints
 from velocpy.store import Store
 
@@ -59,8 +59,11 @@ class Reader(StorageReader):
         self._key, self._load = key_of(checkpoint_id), uuid.uuid4().hex
 
     def checkpoints(self) -> tuple[str, ...]:
-        """The identifiers of the checkpoints that are complete, those saved last at the end."""
-        return tuple(dict.fromkeys(str(key) for rank in ranks_of(self._path) for key in self._metadata_of(rank)))
+        """The identifiers of the checkpoints that are complete, those saved last at the end.
+
+        They are those of the last `reset`, or of the first call after `close`.
+        """
+        return tuple(dict.fromkeys(str(key) for rank in ranks_of(self._path) for key in self._metadata_of(rank) or ()))
 
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
         """DCP's metadata of the checkpoint.
@@ -74,7 +77,7 @@ class Reader(StorageReader):
         own = kwargs.get("rank")
         for rank in sorted(ranks, key=lambda rank: (rank != own, rank)):
             history = self._metadata_of(rank)
-            if self._key in history:
+            if history is not None and self._key in history:
                 with history.restore(self._key) as lease:
                     metadata = unpacked(lease["metadata"], self._key)
                 if metadata.storage_meta is None:
@@ -102,7 +105,16 @@ class Reader(StorageReader):
         return plans
 
     def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:
-        """Reads the items of this rank, store by store."""
+        """Reads the items of this rank, store by store.
+
+        Raises
+        ------
+        CheckpointDropped, CheckpointNotFound
+            A writer has replaced the checkpoint since `reset`, and a later save has freed its tensors. The tensors that
+            were to be loaded may hold parts of it; load again.
+        CorruptCheckpoint, TierIOError
+            A store cannot be read.
+        """
         items: dict[tuple[int, str], list[ReadItem]] = defaultdict(list)
         for item in plan.items:
             place = self._places[item.storage_index]
@@ -137,8 +149,12 @@ class Reader(StorageReader):
             self._stores[rank] = velocpy.open(directory_of(self._path, rank), mode="r", host=self._host)
         return self._stores[rank]
 
-    def _metadata_of(self, rank: int) -> Checkpoints:
-        return self._store_of(rank).history(METADATA)
+    def _metadata_of(self, rank: int) -> Checkpoints | None:
+        """The checkpoints whose metadata this rank has; None: it is about to make its store."""
+        try:
+            return self._store_of(rank).history(METADATA)
+        except NotAStore:
+            return None
 
     def _read(self, history: Checkpoints, save: str, items: Iterable[ReadItem], planner: LoadPlanner) -> None:
         tensors = []
