@@ -9,6 +9,7 @@ import pickle
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -231,7 +232,128 @@ def test_calls_out_of_order(tmp_path: Path) -> None:
             reader.set_up_storage_reader(metadata, True)
 
 
+def test_a_planner_that_caches_plans_saves_each_state(tmp_path: Path) -> None:
+    names = ("a", "b", "c")
+    with writer(tmp_path) as to:
+        for number, name in enumerate(names):
+            save(to, {"x": torch.full((9,), number)}, name, planner=DefaultSavePlanner(enable_plan_caching=True))
+    assert [load(tmp_path, {"x": torch.zeros(9)}, name)["x"][0].item() for name in names] == [0, 1, 2]
+
+
+def test_names_that_look_like_offsets(tmp_path: Path) -> None:
+    state = {"w": torch.ones(3), "w@0": 5, "z": torch.tensor(4), "z@": 6}
+    with writer(tmp_path) as to:
+        save(to, state)
+    assert alike(load(tmp_path, emptied(state)), state)
+
+
+class Paused(DefaultSavePlanner):  # type: ignore[misc]
+    """Stops before its first item until it is told to go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reached, self.go_on = threading.Event(), threading.Event()
+
+    def resolve_data(self, item: Any) -> Any:
+        self.reached.set()
+        assert self.go_on.wait(60)
+        return super().resolve_data(item)
+
+
+def test_two_saves_in_progress(tmp_path: Path) -> None:
+    with writer(tmp_path) as to:
+        save(to, {"x": torch.zeros(9)}, "old")
+        planner = Paused()
+        first, second = {"x": torch.full((9,), 1)}, {"x": torch.full((9,), 2)}
+        pending = dcp.async_save(first, storage_writer=to, checkpoint_id="a", no_dist=True, planner=planner)
+        assert planner.reached.wait(60)
+        dcp.async_save(second, storage_writer=to, checkpoint_id="b", no_dist=True).result()
+        save(to, second, "old")
+        planner.go_on.set()
+        pending.result()
+    found = {name: load(tmp_path, {"x": torch.zeros(9)}, name)["x"][0].item() for name in ("a", "b", "old")}
+    assert found == {"a": 1, "b": 2, "old": 2}
+
+
+def test_what_another_save_has_written_but_not_completed_is_not_freed(tmp_path: Path) -> None:
+    class Slow(Writer):
+        written, go_on = threading.Event(), threading.Event()
+
+        def finish(self, metadata: Any, results: Any) -> None:
+            if self.storage_meta().checkpoint_id == "a":
+                self.written.set()
+                assert self.go_on.wait(60)
+            super().finish(metadata, results)
+
+    with Slow(tmp_path, host="16MiB", disk="256MiB") as to:
+        pending = dcp.async_save({"x": torch.ones(9)}, storage_writer=to, checkpoint_id="a", no_dist=True)
+        assert to.written.wait(60)
+        save(to, {"x": torch.full((9,), 2)}, "b")
+        to.go_on.set()
+        pending.result()
+    assert load(tmp_path, {"x": torch.zeros(9)})["x"][0] == 1
+
+
+def test_metadata_that_could_not_be_loaded_are_refused_by_the_save(tmp_path: Path) -> None:
+    class Tagging(DefaultSavePlanner):  # type: ignore[misc]
+        def create_global_plan(self, plans: Any) -> Any:
+            plans, metadata = super().create_global_plan(plans)
+            metadata.planner_data["tag"] = Trap()
+            return plans, metadata
+
+    with writer(tmp_path) as to:
+        save(to, {"x": torch.ones(3)})
+        with pytest.raises(CheckpointException, match="objects other than those of DCP"):
+            save(to, {"x": torch.zeros(3)}, planner=Tagging())
+    assert load(tmp_path, {"x": torch.zeros(3)})["x"][0] == 1
+
+
+def test_a_rank_that_has_no_store_yet_has_no_checkpoints(tmp_path: Path) -> None:
+    with writer(tmp_path) as to:
+        save(to, {"x": torch.ones(3)})
+    (tmp_path / "rank-00001").mkdir()
+    with Reader(tmp_path) as reader:
+        assert reader.checkpoints() == ("a",)
+        reader.reset("b")
+        with pytest.raises(errors.CheckpointNotFound, match="there are: 'a'"):
+            reader.read_metadata()
+
+
 # --- several ranks ---
+
+
+def save_as_ranks(writers: list[Writer], name: str, value: float) -> None:
+    """Calls two writers as DCP does on the ranks of a job."""
+    planners, plans = [], []
+    for rank, to in enumerate(writers):
+        planner = DefaultSavePlanner()
+        planner.set_up_planner({f"x{rank}": torch.full((9,), value)}, None, rank == 0)
+        to.reset(name)
+        to.set_up_storage_writer(rank == 0, rank=rank, use_collectives=True)
+        planners.append(planner)
+        plans.append(to.prepare_local_plan(planner.create_local_plan()))
+    plans, metadata = planners[0].create_global_plan(plans)
+    plans = writers[0].prepare_global_plan(plans)
+    results = [
+        to.write_data(planner.finish_plan(plan), planner).value()
+        for to, planner, plan in zip(writers, planners, plans, strict=True)
+    ]
+    writers[0].finish(metadata, results)
+
+
+def test_ranks_with_directories_of_their_own_keep_what_the_coordinator_keeps(tmp_path: Path) -> None:
+    directories = [tmp_path / "node-0", tmp_path / "node-1"]
+    for _ in range(2):  # the second job finds the stores of the first one
+        with writer(directories[0], keep=2) as first, writer(directories[1], keep=2) as second:
+            for value, name in enumerate("abc"):
+                save_as_ranks([first, second], name, value)
+            for to in (first, second):
+                assert to.store is not None
+                assert len(to.store.history(layout.DATA)) == 3  # of "b" and "c", and one that the next save frees
+    (directories[1] / "rank-00001").rename(directories[0] / "rank-00001")
+    for value, name in ((1, "b"), (2, "c")):
+        found = load(directories[0], {"x0": torch.zeros(9), "x1": torch.zeros(9)}, name)
+        assert [found["x0"][0], found["x1"][0]] == [value, value]
 
 
 def free_port() -> int:
