@@ -322,6 +322,53 @@ def test_a_rank_that_has_no_store_yet_has_no_checkpoints(tmp_path: Path) -> None
 # --- several ranks ---
 
 
+def save_alone(to: Writer, rank: int, name: str, value: float) -> None:
+    """Calls a writer as DCP does on a rank with ``use_collectives=False``."""
+    planner = DefaultSavePlanner()
+    planner.set_up_planner({f"x{rank}": torch.full((9,), value)}, None, rank == 0)
+    to.reset(name)
+    to.set_up_storage_writer(rank == 0, rank=rank, use_collectives=False)
+    plans, metadata = planner.create_global_plan([to.prepare_local_plan(planner.create_local_plan())])
+    plan = planner.finish_plan(to.prepare_global_plan(plans)[0])
+    to.finish(metadata, [to.write_data(plan, planner).value()])
+
+
+def test_each_rank_reads_its_own_metadata_of_a_save_without_collectives(tmp_path: Path, run_python: Any) -> None:
+    with writer(tmp_path, keep=1) as first, writer(tmp_path, keep=1) as second:
+        save_as_ranks([first, second], "a", 1)
+        for value in (2, 3):
+            for rank, to in enumerate((first, second)):
+                save_alone(to, rank, "a", value)
+        for to in (first, second):
+            assert to.store is not None
+            assert len(to.store.history(layout.DATA)) <= 3
+    with Reader(tmp_path) as reader:
+        reader.reset("a")
+        assert reader.checkpoints() == ("a",)
+        with pytest.raises(errors.CheckpointNotFound):  # DCP asks for the metadata of the rank then
+            reader.read_metadata()
+        for rank in range(2):
+            metadata = reader.read_metadata(rank=rank)
+            assert list(metadata.state_dict_metadata) == [f"x{rank}"]
+            assert {place.rank for place in metadata.storage_data.values()} == {rank}
+        with pytest.raises(errors.CheckpointNotFound):
+            reader.read_metadata(rank=2)
+    # In a process of its own: DCP logs that there are no metadata of all ranks, with a traceback that holds the stores.
+    done = run_python(
+        f"""
+        import torch, warnings
+        import torch.distributed.checkpoint as dcp
+        from velocpy.dcp import Reader
+        warnings.simplefilter("ignore")
+        state = {{"x0": torch.zeros(9)}}
+        with Reader({str(tmp_path)!r}) as reader:
+            dcp.load(state, storage_reader=reader, checkpoint_id="a", no_dist=True)
+        print(state["x0"].unique().tolist())
+        """
+    )
+    assert done.stdout == "[3.0]\n", done.stderr
+
+
 def save_as_ranks(writers: list[Writer], name: str, value: float) -> None:
     """Calls two writers as DCP does on the ranks of a job."""
     planners, plans = [], []

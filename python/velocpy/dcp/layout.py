@@ -3,7 +3,8 @@
 The store of rank r is the directory ``rank-0000r``. In its history "data" each save of a checkpoint has a key of its
 own, so that a save that is cut short leaves those before it alone; its regions are tensors, and the bytes of other
 objects. The history "metadata", at the coordinator, has one checkpoint for each identifier: DCP's metadata, with the
-place of each item.
+place of each item. Of a save with ``use_collectives=False`` each rank has the metadata of its own items, in the history
+"metadata-of-rank".
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from torch.distributed.checkpoint import metadata as dcp_metadata
 
 from velocpy.errors import CorruptCheckpoint, InvalidType
 
-DATA, METADATA = "data", "metadata"
+DATA, METADATA, LOCAL = "data", "metadata", "metadata-of-rank"
 
 #: The key of a checkpoint whose identifier is None.
 UNNAMED = "checkpoint"

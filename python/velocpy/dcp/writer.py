@@ -25,7 +25,7 @@ from velocpy.choices import Reduction, Size
 from velocpy.errors import InvalidArgument, NotAStore
 from velocpy.store import Store
 
-from .layout import DATA, METADATA, Place, directory_of, key_of, packed, ranks_of, region_of
+from .layout import DATA, LOCAL, METADATA, Place, directory_of, key_of, packed, ranks_of, region_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -52,6 +52,8 @@ class _Save:
     old: list[str] = field(default_factory=list)
     #: Key in the history "data".
     name: str = ""
+    #: History of the metadata.
+    metadata: str = METADATA
 
 
 class Writer(StorageWriter):
@@ -129,9 +131,9 @@ class Writer(StorageWriter):
         with _OPENING:
             if self._store is None or self._store.closed:
                 self._store = velocpy.open(directory_of(self._path, self._rank), **self._budgets)
-        self._begin(self._store)
+        self._begin(self._store, METADATA if kwargs.get("use_collectives", True) else LOCAL)
 
-    def _begin(self, store: Store) -> None:
+    def _begin(self, store: Store, metadata: str) -> None:
         """Notes the saves that this one may free: those that are there, and that no other thread makes."""
         key, own = self._own_key(), threading.current_thread()
         there = list(map(str, store.history(DATA)))
@@ -139,7 +141,7 @@ class Writer(StorageWriter):
             if not thread.is_alive():
                 self._saves.pop(thread, None)
         others = {save.name for thread, save in list(self._saves.items()) if thread is not own}
-        self._saves[own] = _Save(key, [name for name in there if name not in others])
+        self._saves[own] = _Save(key, [name for name in there if name not in others], metadata=metadata)
 
     def prepare_local_plan(self, plan: SavePlan) -> SavePlan:
         """The plan as it is."""
@@ -179,13 +181,16 @@ class Writer(StorageWriter):
         InvalidType
             The planner has put objects into the metadata that a `Reader` would refuse.
         """
-        history, key = self._opened().history(METADATA), self._own_key()
+        store, save = self._opened(), self._saves[threading.current_thread()]
+        history, key = store.history(save.metadata), save.key
         places = {result.index: result.storage_data for each in results for result in each}
         metadata.storage_data = places
         metadata.storage_meta = self.storage_meta()
         saves = sorted({place.save for place in places.values()})
         ticket = history.checkpoint(key, {"metadata": packed(metadata)}, meta={"saves": saves}, tier="disk")
         ticket.wait("disk")
+        if save.metadata == LOCAL:
+            store.history(METADATA).drop(key)  # a reader would prefer them
         if self._keep is not None:
             history.retain(last=self._keep)
 
@@ -260,10 +265,10 @@ def _own_rank() -> int:
 
 
 def _saves_in(store: Store) -> set[str] | None:
-    if METADATA not in (history.name for history in store.histories):
+    found = [history for history in store.histories if history.name in (METADATA, LOCAL)]
+    if not found:
         return None
-    history = store.history(METADATA)
-    return {save for key in history for save in (history.meta(key) or {}).get("saves", ())}
+    return {save for history in found for key in history for save in (history.meta(key) or {}).get("saves", ())}
 
 
 def _region(item: WriteItem, planner: SavePlanner) -> Any:
