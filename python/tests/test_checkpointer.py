@@ -287,7 +287,126 @@ def test_a_module_whose_state_is_a_copy_is_set_through_it() -> None:
     assert torch.equal(model.weight, weights)
 
 
+def test_a_module_whose_state_is_set_as_a_whole_is_not_converted() -> None:
+    class Versioned(torch.nn.Linear):
+        _version = 2
+
+        def get_extra_state(self) -> int:
+            return 1
+
+        def set_extra_state(self, state: Any) -> None:
+            pass
+
+        def _load_from_state_dict(self, state: Any, prefix: str, metadata: Any, *rest: Any) -> None:
+            if metadata.get("version", 1) < 2:
+                state[prefix + "weight"] = state[prefix + "weight"] * 2
+            super()._load_from_state_dict(state, prefix, metadata, *rest)
+
+    model = Versioned(3, 3)
+    weights = model.weight.detach().clone()
+    with Checkpointer(model=model, host="64MiB") as checkpointer:
+        checkpointer.save(0)
+        checkpointer.restore()
+    assert torch.equal(model.weight, weights)
+
+
+def test_buffers_that_are_expanded_or_overlap_come_back() -> None:
+    model, base = torch.nn.Linear(2, 2), torch.arange(6.0)
+    for name, buffer in {"wide": torch.ones(3, 1).expand(3, 4), "head": base[:4], "tail": base[2:]}.items():
+        model.register_buffer(name, buffer)
+    before = copy.deepcopy(model.state_dict())
+    with velocpy.open(host="64MiB") as store:
+        checkpointer = Checkpointer(store, model=model)
+        checkpointer.save(0)
+        with torch.no_grad():
+            for each in (model.weight, model.wide[:, :1], base):
+                each.add_(1)
+        checkpointer.restore()
+        assert same(model.state_dict(), before)
+        assert model.wide.stride() == (1, 0)
+
+        model.wide = torch.arange(12.0).reshape(3, 4)
+        checkpointer.save(1)
+        model.wide = torch.ones(3, 1).expand(3, 4)
+        with torch.no_grad():
+            model.weight.zero_()
+        with pytest.raises(errors.StateMismatch, match=r"'model\.wide' is an expanded tensor"):
+            checkpointer.restore()
+        assert not model.weight.any()
+
+
+def test_an_optimizer_with_state_that_belongs_to_no_parameter() -> None:
+    model = torch.nn.Linear(2, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    model(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+    optimizer.state["round"] = 3
+    before = copy.deepcopy(optimizer.state_dict())
+    with Checkpointer(optimizer=optimizer, host="64MiB") as checkpointer:
+        checkpointer.save(0)
+        optimizer.state["round"] = 4
+        optimizer.step()
+        checkpointer.restore()
+    assert same(optimizer.state_dict(), before)
+
+
+def test_what_a_subclass_adds_to_the_state_of_an_optimizer_comes_back() -> None:
+    class Counting(torch.optim.SGD):
+        rounds = 3
+
+        def state_dict(self) -> dict[str, Any]:
+            return {**super().state_dict(), "rounds": self.rounds}
+
+        def load_state_dict(self, state: dict[str, Any]) -> None:
+            self.rounds = state["rounds"]
+            super().load_state_dict({key: state[key] for key in ("state", "param_groups")})
+
+    model = torch.nn.Linear(2, 2)
+    optimizer = Counting(model.parameters(), lr=0.1, momentum=0.9)
+    model(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+    before = copy.deepcopy(optimizer.state_dict())
+    with Checkpointer(optimizer=optimizer, host="64MiB") as checkpointer:
+        checkpointer.save(0)
+        optimizer.rounds = 4
+        optimizer.step()
+        checkpointer.restore()
+    assert same(optimizer.state_dict(), before)
+
+
+def test_a_tensor_at_two_places_of_a_state_stays_one() -> None:
+    class Holder:
+        def __init__(self) -> None:
+            shared = torch.ones(3)
+            self.state = {"a": shared, "b": [shared]}
+
+        def state_dict(self) -> Any:
+            return self.state
+
+        def load_state_dict(self, state: Any) -> None:
+            self.state = state
+
+    holder = Holder()
+    with Checkpointer(holder=holder, host="64MiB") as checkpointer:
+        checkpointer.save(0)
+        held = holder.state["a"]
+        checkpointer.restore()
+    assert holder.state["a"] is holder.state["b"][0]
+    assert holder.state["a"] is not held
+
+
 # --- what stays ---
+
+
+def test_what_another_checkpointer_has_saved_as_durable_stays(tmp_path: Path) -> None:
+    model = torch.nn.Linear(2, 2)
+    with velocpy.open(tmp_path, host="64MiB", disk="64MiB") as store:
+        first, second = (Checkpointer(store, model=model, keep=2) for _ in range(2))
+        second.save(0, durable=True)
+        second.save(1)
+        for step in range(2, 6):
+            first.save(step)
+        assert first.steps == (0, 4, 5)
 
 
 def test_the_ring_and_the_durable_ones(tmp_path: Path) -> None:
@@ -336,9 +455,10 @@ def test_a_snapshot_that_does_not_fit_is_an_error() -> None:
     with velocpy.open(host="8MiB") as store:
         checkpointer = Checkpointer(store, model=small)
         checkpointer.save(3)
+        checkpointer.save(4)
         with pytest.raises(errors.TierFull):
-            Checkpointer(store, model=large).save(4)
-        assert checkpointer.restore() == 3
+            Checkpointer(store, model=large).save(5)
+        assert checkpointer.restore() == 4
 
 
 def test_a_store_that_was_given_stays_open() -> None:
@@ -524,6 +644,13 @@ def test_arguments() -> None:
         Checkpointer(model=[model, 3])
     with pytest.raises(errors.InvalidArgument, match="keep"):
         Checkpointer(model=model, keep=0)
+    with pytest.raises(errors.InvalidType, match="give a generator of your own another name"):
+        Checkpointer(model=model, random=random.Random(1))  # type: ignore[arg-type]
+    with pytest.raises(errors.InvalidArgument, match=r"two parts have the name 'models\.1'"):
+        Checkpointer(models={1: model, "1": model})
+    lazy, refused = torch.nn.LazyLinear(2), r"'model\.weight' is a parameter of a lazy module"
+    with Checkpointer(model=lazy, host="64MiB") as checkpointer, pytest.raises(errors.InvalidType, match=refused):
+        checkpointer.save(0)
     with Checkpointer(model=model, optimizer=None, host="64MiB") as checkpointer:
         with pytest.raises(errors.CheckpointNotFound, match="no snapshot to go back to"):
             checkpointer.rollback()
@@ -541,11 +668,15 @@ def test_arguments() -> None:
 def test_several_optimizers_and_generators() -> None:
     models = {"g": torch.nn.Linear(2, 2), "d": torch.nn.Linear(2, 2)}
     optimizers = [torch.optim.Adam(m.parameters()) for m in models.values()]
-    generator = torch.Generator().manual_seed(3)
-    with Checkpointer(models=models, optimizers=optimizers, generator=generator, host="64MiB") as checkpointer:
+    generator, legacy = torch.Generator().manual_seed(3), np.random.RandomState(4)
+    with Checkpointer(
+        models=models, optimizers=optimizers, generator=generator, legacy=legacy, host="64MiB"
+    ) as checkpointer:
+        legacy.normal()
         checkpointer.save(0)
-        drawn = torch.rand(3, generator=generator)
+        drawn, numbers = torch.rand(3, generator=generator), legacy.normal(size=3)
         checkpointer.rollback()
+        assert (legacy.normal(size=3) == numbers).all()
         assert torch.equal(torch.rand(3, generator=generator), drawn)
         assert "models.g" in repr(checkpointer)
         assert "optimizers.1" in repr(checkpointer)

@@ -9,6 +9,7 @@ import pickle
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -231,7 +232,175 @@ def test_calls_out_of_order(tmp_path: Path) -> None:
             reader.set_up_storage_reader(metadata, True)
 
 
+def test_a_planner_that_caches_plans_saves_each_state(tmp_path: Path) -> None:
+    names = ("a", "b", "c")
+    with writer(tmp_path) as to:
+        for number, name in enumerate(names):
+            save(to, {"x": torch.full((9,), number)}, name, planner=DefaultSavePlanner(enable_plan_caching=True))
+    assert [load(tmp_path, {"x": torch.zeros(9)}, name)["x"][0].item() for name in names] == [0, 1, 2]
+
+
+def test_names_that_look_like_offsets(tmp_path: Path) -> None:
+    state = {"w": torch.ones(3), "w@0": 5, "z": torch.tensor(4), "z@": 6}
+    with writer(tmp_path) as to:
+        save(to, state)
+    assert alike(load(tmp_path, emptied(state)), state)
+
+
+class Paused(DefaultSavePlanner):  # type: ignore[misc]
+    """Stops before its first item until it is told to go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reached, self.go_on = threading.Event(), threading.Event()
+
+    def resolve_data(self, item: Any) -> Any:
+        self.reached.set()
+        assert self.go_on.wait(60)
+        return super().resolve_data(item)
+
+
+def test_two_saves_in_progress(tmp_path: Path) -> None:
+    with writer(tmp_path) as to:
+        save(to, {"x": torch.zeros(9)}, "old")
+        planner = Paused()
+        first, second = {"x": torch.full((9,), 1)}, {"x": torch.full((9,), 2)}
+        pending = dcp.async_save(first, storage_writer=to, checkpoint_id="a", no_dist=True, planner=planner)
+        assert planner.reached.wait(60)
+        dcp.async_save(second, storage_writer=to, checkpoint_id="b", no_dist=True).result()
+        save(to, second, "old")
+        planner.go_on.set()
+        pending.result()
+    found = {name: load(tmp_path, {"x": torch.zeros(9)}, name)["x"][0].item() for name in ("a", "b", "old")}
+    assert found == {"a": 1, "b": 2, "old": 2}
+
+
+def test_what_another_save_has_written_but_not_completed_is_not_freed(tmp_path: Path) -> None:
+    class Slow(Writer):
+        written, go_on = threading.Event(), threading.Event()
+
+        def finish(self, metadata: Any, results: Any) -> None:
+            if self.storage_meta().checkpoint_id == "a":
+                self.written.set()
+                assert self.go_on.wait(60)
+            super().finish(metadata, results)
+
+    with Slow(tmp_path, host="16MiB", disk="256MiB") as to:
+        pending = dcp.async_save({"x": torch.ones(9)}, storage_writer=to, checkpoint_id="a", no_dist=True)
+        assert to.written.wait(60)
+        save(to, {"x": torch.full((9,), 2)}, "b")
+        to.go_on.set()
+        pending.result()
+    assert load(tmp_path, {"x": torch.zeros(9)})["x"][0] == 1
+
+
+def test_metadata_that_could_not_be_loaded_are_refused_by_the_save(tmp_path: Path) -> None:
+    class Tagging(DefaultSavePlanner):  # type: ignore[misc]
+        def create_global_plan(self, plans: Any) -> Any:
+            plans, metadata = super().create_global_plan(plans)
+            metadata.planner_data["tag"] = Trap()
+            return plans, metadata
+
+    with writer(tmp_path) as to:
+        save(to, {"x": torch.ones(3)})
+        with pytest.raises(CheckpointException, match="objects other than those of DCP"):
+            save(to, {"x": torch.zeros(3)}, planner=Tagging())
+    assert load(tmp_path, {"x": torch.zeros(3)})["x"][0] == 1
+
+
+def test_a_rank_that_has_no_store_yet_has_no_checkpoints(tmp_path: Path) -> None:
+    with writer(tmp_path) as to:
+        save(to, {"x": torch.ones(3)})
+    (tmp_path / "rank-00001").mkdir()
+    with Reader(tmp_path) as reader:
+        assert reader.checkpoints() == ("a",)
+        reader.reset("b")
+        with pytest.raises(errors.CheckpointNotFound, match="there are: 'a'"):
+            reader.read_metadata()
+
+
 # --- several ranks ---
+
+
+def save_alone(to: Writer, rank: int, name: str, value: float) -> None:
+    """Calls a writer as DCP does on a rank with ``use_collectives=False``."""
+    planner = DefaultSavePlanner()
+    planner.set_up_planner({f"x{rank}": torch.full((9,), value)}, None, rank == 0)
+    to.reset(name)
+    to.set_up_storage_writer(rank == 0, rank=rank, use_collectives=False)
+    plans, metadata = planner.create_global_plan([to.prepare_local_plan(planner.create_local_plan())])
+    plan = planner.finish_plan(to.prepare_global_plan(plans)[0])
+    to.finish(metadata, [to.write_data(plan, planner).value()])
+
+
+def test_each_rank_reads_its_own_metadata_of_a_save_without_collectives(tmp_path: Path, run_python: Any) -> None:
+    with writer(tmp_path, keep=1) as first, writer(tmp_path, keep=1) as second:
+        save_as_ranks([first, second], "a", 1)
+        for value in (2, 3):
+            for rank, to in enumerate((first, second)):
+                save_alone(to, rank, "a", value)
+        for to in (first, second):
+            assert to.store is not None
+            assert len(to.store.history(layout.DATA)) <= 3
+    with Reader(tmp_path) as reader:
+        reader.reset("a")
+        assert reader.checkpoints() == ("a",)
+        with pytest.raises(errors.CheckpointNotFound):  # DCP asks for the metadata of the rank then
+            reader.read_metadata()
+        for rank in range(2):
+            metadata = reader.read_metadata(rank=rank)
+            assert list(metadata.state_dict_metadata) == [f"x{rank}"]
+            assert {place.rank for place in metadata.storage_data.values()} == {rank}
+        with pytest.raises(errors.CheckpointNotFound):
+            reader.read_metadata(rank=2)
+    # In a process of its own: DCP logs that there are no metadata of all ranks, with a traceback that holds the stores.
+    done = run_python(
+        f"""
+        import torch, warnings
+        import torch.distributed.checkpoint as dcp
+        from velocpy.dcp import Reader
+        warnings.simplefilter("ignore")
+        state = {{"x0": torch.zeros(9)}}
+        with Reader({str(tmp_path)!r}) as reader:
+            dcp.load(state, storage_reader=reader, checkpoint_id="a", no_dist=True)
+        print(state["x0"].unique().tolist())
+        """
+    )
+    assert done.stdout == "[3.0]\n", done.stderr
+
+
+def save_as_ranks(writers: list[Writer], name: str, value: float) -> None:
+    """Calls two writers as DCP does on the ranks of a job."""
+    planners, plans = [], []
+    for rank, to in enumerate(writers):
+        planner = DefaultSavePlanner()
+        planner.set_up_planner({f"x{rank}": torch.full((9,), value)}, None, rank == 0)
+        to.reset(name)
+        to.set_up_storage_writer(rank == 0, rank=rank, use_collectives=True)
+        planners.append(planner)
+        plans.append(to.prepare_local_plan(planner.create_local_plan()))
+    plans, metadata = planners[0].create_global_plan(plans)
+    plans = writers[0].prepare_global_plan(plans)
+    results = [
+        to.write_data(planner.finish_plan(plan), planner).value()
+        for to, planner, plan in zip(writers, planners, plans, strict=True)
+    ]
+    writers[0].finish(metadata, results)
+
+
+def test_ranks_with_directories_of_their_own_keep_what_the_coordinator_keeps(tmp_path: Path) -> None:
+    directories = [tmp_path / "node-0", tmp_path / "node-1"]
+    for _ in range(2):  # the second job finds the stores of the first one
+        with writer(directories[0], keep=2) as first, writer(directories[1], keep=2) as second:
+            for value, name in enumerate("abc"):
+                save_as_ranks([first, second], name, value)
+            for to in (first, second):
+                assert to.store is not None
+                assert len(to.store.history(layout.DATA)) == 3  # of "b" and "c", and one that the next save frees
+    (directories[1] / "rank-00001").rename(directories[0] / "rank-00001")
+    for value, name in ((1, "b"), (2, "c")):
+        found = load(directories[0], {"x0": torch.zeros(9), "x1": torch.zeros(9)}, name)
+        assert [found["x0"][0], found["x1"][0]] == [value, value]
 
 
 def free_port() -> int:

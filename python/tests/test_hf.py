@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+import velocpy
 from velocpy import errors
-from velocpy.training import LossGuard
+from velocpy.training import LossGuard, RollbackPolicy
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -121,6 +122,29 @@ def test_without_a_loss_of_the_model_gradients_and_log_are_looked_at(
     assert "is nan" in caplog.messages[0]
     assert "median" in caplog.messages[1]
     assert is_finite(model)
+
+
+def test_a_training_in_the_store_of_an_earlier_one_goes_back_to_its_own_start(tmp_path: Path) -> None:
+    with velocpy.open(host="64MiB") as store:
+        trainer(tmp_path, Spoilt({}), RollbackCallback(every=5, store=store)).train()
+        model = Spoilt({2: math.nan})
+        made = trainer(tmp_path, model, RollbackCallback(every=5, store=store), steps=2, learning_rate=0.0)
+        before = [each.detach().clone() for each in model.parameters()]
+        made.train()
+        assert all(map(torch.equal, model.parameters(), before))
+
+
+def test_gradients_of_fp16_are_left_to_the_scaler(tmp_path: Path) -> None:
+    model, callback = Spoilt({}), RollbackCallback()
+    for each in model.parameters():
+        each.grad = torch.full_like(each, math.inf)
+    arguments = trainer(tmp_path, model, callback).args
+    with velocpy.Checkpointer(model=model, host="64MiB") as checkpointer:
+        callback._policy = RollbackPolicy(checkpointer)
+        for arguments.fp16, spoilt in ((False, True), (True, False)):
+            callback._spoilt = False
+            callback.on_pre_optimizer_step(arguments, None, None, model=model)
+            assert callback._spoilt is spoilt
 
 
 def test_too_many_rollbacks_are_an_error_and_leave_a_good_model(tmp_path: Path) -> None:

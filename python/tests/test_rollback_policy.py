@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import velocpy
 from velocpy import errors
 from velocpy.training import Checkpointer, LossGuard, RollbackPolicy
 from velocpy.training.policy import scale_rates
@@ -146,6 +147,35 @@ def test_rates_are_scaled_once_for_each_way_back() -> None:
             assert training.optimizer.param_groups[0]["initial_lr"] == rates[-1]
         assert back == [None, None, 0, 0, None, None, 5, None]
         assert rates == [0.1, 0.1, 0.05, 0.025, 0.025, 0.025, 0.0125, 0.0125]
+
+
+def test_snapshots_of_an_earlier_training_are_not_gone_back_to() -> None:
+    with velocpy.open(host="16MiB") as store:
+        old = Descent({})
+        with Checkpointer(store, model=old.model, keep=9) as checkpointer:
+            for step in (0, 5, 20):
+                checkpointer.save(step)
+        new = Descent({})
+        with Checkpointer(store, model=new.model, keep=9) as checkpointer:
+            policy = RollbackPolicy(checkpointer, every=4)
+            weight = new.model.weight.item()
+            policy.before_steps(0)
+            policy.before_steps(0)
+            assert policy.after_step(3, math.nan) == 0
+            assert new.model.weight.item() == weight
+            assert policy.after_step(4, 1.0) is None
+            assert policy.after_step(7, math.nan) == 4
+            assert checkpointer.steps == (0, 4)
+
+
+def test_a_training_that_was_resumed_needs_no_first_snapshot() -> None:
+    training = Descent({})
+    with training.checkpointer() as checkpointer:
+        checkpointer.save(7)
+        before = checkpointer.history.meta(7)
+        checkpointer.save(7, meta="resumed")
+        RollbackPolicy(checkpointer).before_steps(7)
+        assert (before, checkpointer.history.meta(7)) == (None, "resumed")
 
 
 def test_without_a_snapshot_the_training_ends() -> None:

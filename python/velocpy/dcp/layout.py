@@ -3,13 +3,15 @@
 The store of rank r is the directory ``rank-0000r``. In its history "data" each save of a checkpoint has a key of its
 own, so that a save that is cut short leaves those before it alone; its regions are tensors, and the bytes of other
 objects. The history "metadata", at the coordinator, has one checkpoint for each identifier: DCP's metadata, with the
-place of each item.
+place of each item. Of a save with ``use_collectives=False`` each rank has the metadata of its own items, in the history
+"metadata-of-rank".
 """
 
 from __future__ import annotations
 
 import io
 import os
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,9 +20,9 @@ import numpy as np
 import torch
 from torch.distributed.checkpoint import metadata as dcp_metadata
 
-from velocpy.errors import CorruptCheckpoint
+from velocpy.errors import CorruptCheckpoint, InvalidType
 
-DATA, METADATA = "data", "metadata"
+DATA, METADATA, LOCAL = "data", "metadata", "metadata-of-rank"
 
 #: The key of a checkpoint whose identifier is None.
 UNNAMED = "checkpoint"
@@ -49,6 +51,9 @@ _KNOWN: list[Any] = [
     dcp_metadata._MEM_FORMAT_ENCODING,
 ]
 
+#: Held while metadata are loaded: torch has one list of safe types for all threads.
+_LOADING = threading.Lock()
+
 
 def directory_of(path: Path, rank: int) -> Path:
     """The directory of a rank's store."""
@@ -69,20 +74,44 @@ def key_of(checkpoint_id: str | os.PathLike[str] | None) -> str:
 def region_of(index: dcp_metadata.MetadataIndex) -> str:
     """The name of the region that has an item: chunks of one tensor differ in their offsets.
 
+    No two items have one name: what follows the last "@" is an offset, or nothing where the name of an object has one.
+
     Examples
     --------
     >>> from torch.distributed.checkpoint.metadata import MetadataIndex
-    >>> region_of(MetadataIndex("model.w", [0, 4])), region_of(MetadataIndex("step"))
-    ('model.w@0,4', 'step')
+    >>> region_of(MetadataIndex("model.w", [0, 4])), region_of(MetadataIndex("step")), region_of(MetadataIndex("a@0"))
+    ('model.w@0,4', 'step', 'a@0@')
     """
-    return index.fqn if index.offset is None else f"{index.fqn}@{','.join(map(str, index.offset))}"
+    if index.offset is None:
+        return f"{index.fqn}@" if "@" in index.fqn else index.fqn
+    return f"{index.fqn}@{','.join(map(str, index.offset))}"
 
 
 def packed(metadata: dcp_metadata.Metadata) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """The metadata as bytes."""
+    """The metadata as bytes.
+
+    Raises
+    ------
+    InvalidType
+        `unpacked` would refuse them.
+    """
     buffer = io.BytesIO()
     torch.save(metadata, buffer)
+    try:
+        _loaded(buffer)
+    except Exception as error:
+        raise InvalidType(
+            "the metadata hold objects other than those of DCP, and could not be loaded; the checkpoint was not "
+            "completed. Use a planner whose planner_data and indices consist of containers, texts and numbers. "
+            f"{error}"
+        ) from error
     return np.frombuffer(buffer.getvalue(), np.uint8)
+
+
+def _loaded(buffer: io.BytesIO) -> Any:
+    buffer.seek(0)
+    with _LOADING, torch.serialization.safe_globals(_KNOWN):
+        return torch.load(buffer, weights_only=True)
 
 
 def unpacked(raw: Any, key: str) -> dcp_metadata.Metadata:
@@ -94,8 +123,7 @@ def unpacked(raw: Any, key: str) -> dcp_metadata.Metadata:
         They hold something that metadata do not consist of; nothing of it was made.
     """
     try:
-        with torch.serialization.safe_globals(_KNOWN):
-            metadata = torch.load(io.BytesIO(raw.tobytes()), weights_only=True)
+        metadata = _loaded(io.BytesIO(raw.tobytes()))
     except Exception as error:
         raise CorruptCheckpoint(
             f"the metadata of checkpoint {key!r} are none that DCP wrote: {error}. Other checkpoints are not affected.",

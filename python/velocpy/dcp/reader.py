@@ -19,11 +19,11 @@ from torch.futures import Future
 
 import velocpy
 from velocpy.choices import Size
-from velocpy.errors import CheckpointNotFound, CorruptCheckpoint, InvalidArgument
+from velocpy.errors import CheckpointNotFound, CorruptCheckpoint, InvalidArgument, NotAStore
 from velocpy.history import Checkpoints
 from velocpy.store import Store
 
-from .layout import DATA, METADATA, Place, directory_of, key_of, ranks_of, unpacked
+from .layout import DATA, LOCAL, METADATA, Place, directory_of, key_of, ranks_of, unpacked
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -59,29 +59,32 @@ class Reader(StorageReader):
         self._key, self._load = key_of(checkpoint_id), uuid.uuid4().hex
 
     def checkpoints(self) -> tuple[str, ...]:
-        """The identifiers of the checkpoints that are complete, those saved last at the end."""
-        return tuple(dict.fromkeys(str(key) for rank in ranks_of(self._path) for key in self._metadata_of(rank)))
+        """The identifiers of the checkpoints that are complete, those saved last at the end.
+
+        They are those of the last `reset`, or of the first call after `close`. One that was saved with
+        ``use_collectives=False`` is among them as soon as one rank has completed its part.
+        """
+        return self._listed(LOCAL, METADATA)
 
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
-        """DCP's metadata of the checkpoint.
+        """DCP's metadata of the checkpoint; with ``rank=``, those that this rank saved with ``use_collectives=False``.
 
         Raises
         ------
         CheckpointNotFound
             There is none, or it was not completed; the text has those that there are.
         """
-        ranks = ranks_of(self._path)
-        own = kwargs.get("rank")
-        for rank in sorted(ranks, key=lambda rank: (rank != own, rank)):
-            history = self._metadata_of(rank)
-            if self._key in history:
+        own, ranks = kwargs.get("rank"), ranks_of(self._path)
+        for rank in ranks if own is None else [own] if own in ranks else []:
+            history = self._metadata_of(rank, METADATA if own is None else LOCAL)
+            if history is not None and self._key in history:
                 with history.restore(self._key) as lease:
                     metadata = unpacked(lease["metadata"], self._key)
                 if metadata.storage_meta is None:
                     metadata.storage_meta = StorageMeta()
                 metadata.storage_meta.load_id = self._load
                 return metadata
-        there = ", ".join(map(repr, self.checkpoints())) or "none"
+        there = ", ".join(map(repr, self._listed(METADATA if own is None else LOCAL))) or "none"
         raise CheckpointNotFound(
             f"there is no complete checkpoint {self._key!r} in {str(self._path)!r}; there are: {there}.", key=self._key
         )
@@ -102,7 +105,16 @@ class Reader(StorageReader):
         return plans
 
     def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:
-        """Reads the items of this rank, store by store."""
+        """Reads the items of this rank, store by store.
+
+        Raises
+        ------
+        CheckpointDropped, CheckpointNotFound
+            A writer has replaced the checkpoint since `reset`, and a later save has freed its tensors. The tensors that
+            were to be loaded may hold parts of it; load again.
+        CorruptCheckpoint, TierIOError
+            A store cannot be read.
+        """
         items: dict[tuple[int, str], list[ReadItem]] = defaultdict(list)
         for item in plan.items:
             place = self._places[item.storage_index]
@@ -137,8 +149,17 @@ class Reader(StorageReader):
             self._stores[rank] = velocpy.open(directory_of(self._path, rank), mode="r", host=self._host)
         return self._stores[rank]
 
-    def _metadata_of(self, rank: int) -> Checkpoints:
-        return self._store_of(rank).history(METADATA)
+    def _listed(self, *names: str) -> tuple[str, ...]:
+        """The identifiers in histories of these names at any rank."""
+        histories = [self._metadata_of(rank, name) for name in names for rank in ranks_of(self._path)]
+        return tuple(dict.fromkeys(str(key) for history in histories for key in history or ()))
+
+    def _metadata_of(self, rank: int, name: str) -> Checkpoints | None:
+        """The checkpoints whose metadata this rank has; None: it is about to make its store."""
+        try:
+            return self._store_of(rank).history(name)
+        except NotAStore:
+            return None
 
     def _read(self, history: Checkpoints, save: str, items: Iterable[ReadItem], planner: LoadPlanner) -> None:
         tensors = []

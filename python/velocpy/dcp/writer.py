@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 import io
 import os
+import threading
 import uuid
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -23,25 +25,52 @@ from velocpy.choices import Reduction, Size
 from velocpy.errors import InvalidArgument, NotAStore
 from velocpy.store import Store
 
-from .layout import DATA, METADATA, Place, directory_of, key_of, packed, ranks_of, region_of
+from .layout import DATA, LOCAL, METADATA, Place, directory_of, key_of, packed, ranks_of, region_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+#: Held while a writer opens its store: DCP calls a writer from several threads, and pickles it for another process.
+_OPENING = threading.Lock()
+
+
+class Needed(NamedTuple):
+    """The saves that must stay, which the coordinator sends to all ranks with their plans."""
+
+    saves: frozenset[str]
+    #: Differs between any two saves. A planner that caches plans hands out old ones.
+    token: str
+
+
+@dataclass
+class _Save:
+    """The save that a thread makes: DCP calls all steps of a save in one thread."""
+
+    #: Key of the metadata.
+    key: str
+    #: Keys in the history "data" that were there when this save began, except those of saves in progress.
+    old: list[str] = field(default_factory=list)
+    #: Key in the history "data".
+    name: str = ""
+    #: History of the metadata.
+    metadata: str = METADATA
 
 
 class Writer(StorageWriter):
     """Writes checkpoints into a store of this rank, which it opens at the first save and keeps open until `close`.
 
     Tensors go to the disk from where they are, without a copy in host memory, and ``dcp.save`` returns when all of them
-    are durable and the checkpoint is complete. With ``dcp.async_save`` that happens in its thread.
+    are durable and the checkpoint is complete. With ``dcp.async_save`` that happens in its thread; several of them may be
+    in progress. Only one writer at a time can have the store of a rank open: the save of another one raises
+    `StoreLocked`, which DCP reports within its ``CheckpointException``.
 
     Parameters
     ----------
     path
         A directory that all ranks share, or one of each rank, as long as the reader finds all of them there.
     keep
-        So many checkpoints stay, those saved last. None: all. What of older ones the disk holds is freed by the save
-        after that.
+        So many checkpoints stay, those saved last. None: all. The next save frees the disk space of older ones, and of
+        saves that were not completed.
     reduce
         How the tensors become smaller, as for `Store.history`; ``"tree"`` writes what has changed since the last save.
         None: not at all.
@@ -82,6 +111,8 @@ class Writer(StorageWriter):
         self._store: Store | None = None
         self._rank = 0
         self._key = key_of(None)
+        self._saves: dict[threading.Thread, _Save] = {}
+        self._token = ""
 
     @property
     def store(self) -> Store | None:
@@ -91,30 +122,42 @@ class Writer(StorageWriter):
     def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
         """Begins a checkpoint. DCP does not call this where no identifier is given: then it is that of the last one."""
         self._key = key_of(checkpoint_id)
+        self._saves[threading.current_thread()] = _Save(self._key)
 
     def set_up_storage_writer(self, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
-        """Opens the store of this rank, and frees what earlier saves have left that no checkpoint needs."""
+        """Opens the store of this rank."""
         rank = kwargs.get("rank")
         self._rank = _own_rank() if rank is None else int(rank)
-        if self._store is None or self._store.closed:
-            self._store = velocpy.open(directory_of(self._path, self._rank), **self._budgets)
-        self._drop_unneeded(self._store)
+        with _OPENING:
+            if self._store is None or self._store.closed:
+                self._store = velocpy.open(directory_of(self._path, self._rank), **self._budgets)
+        self._begin(self._store, METADATA if kwargs.get("use_collectives", True) else LOCAL)
+
+    def _begin(self, store: Store, metadata: str) -> None:
+        """Notes the saves that this one may free: those that are there, and that no other thread makes."""
+        key, own = self._own_key(), threading.current_thread()
+        there = list(map(str, store.history(DATA)))
+        for thread in list(self._saves):
+            if not thread.is_alive():
+                self._saves.pop(thread, None)
+        others = {save.name for thread, save in list(self._saves.items()) if thread is not own}
+        self._saves[own] = _Save(key, [name for name in there if name not in others], metadata=metadata)
 
     def prepare_local_plan(self, plan: SavePlan) -> SavePlan:
         """The plan as it is."""
         return plan
 
     def prepare_global_plan(self, plans: list[SavePlan]) -> list[SavePlan]:
-        """The same plans with the key under which all ranks write this save."""
-        save = f"{self._key}#{uuid.uuid4().hex}"
-        return [dataclasses.replace(plan, storage_data=save) for plan in plans]
+        """The same plans with the names of the saves that must stay."""
+        needed = Needed(frozenset(self._needed(self._opened()) or ()), uuid.uuid4().hex)
+        return [dataclasses.replace(plan, storage_data=needed) for plan in plans]
 
     def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[list[WriteResult]]:
-        """Writes this rank's items as one checkpoint, and waits until they are durable."""
+        """Frees what no checkpoint needs, writes this rank's items, and waits until they are durable."""
         store = self._opened()
-        save = plan.storage_data
-        if not isinstance(save, str):
-            raise InvalidArgument("the plan is not one that prepare_global_plan() has seen: use dcp.save().")
+        self._drop_unneeded(store, plan.storage_data)
+        current = self._saves[threading.current_thread()]
+        save = current.name = f"{current.key}#{uuid.uuid4().hex}"
         regions = {region_of(item.index): _region(item, planner) for item in plan.items}
         if regions:
             history = store.history(DATA, reduce=self._reduce)
@@ -131,20 +174,29 @@ class Writer(StorageWriter):
         return future
 
     def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
-        """Writes the metadata: from now on the checkpoint is there, and takes the place of one of its identifier."""
-        history = self._opened().history(METADATA)
+        """Writes the metadata: from now on the checkpoint is there, and takes the place of one of its identifier.
+
+        Raises
+        ------
+        InvalidType
+            The planner has put objects into the metadata that a `Reader` would refuse.
+        """
+        store, save = self._opened(), self._saves[threading.current_thread()]
+        history, key = store.history(save.metadata), save.key
         places = {result.index: result.storage_data for each in results for result in each}
         metadata.storage_data = places
         metadata.storage_meta = self.storage_meta()
         saves = sorted({place.save for place in places.values()})
-        ticket = history.checkpoint(self._key, {"metadata": packed(metadata)}, meta={"saves": saves}, tier="disk")
+        ticket = history.checkpoint(key, {"metadata": packed(metadata)}, meta={"saves": saves}, tier="disk")
         ticket.wait("disk")
+        if save.metadata == LOCAL:
+            store.history(METADATA).drop(key)  # a reader would prefer them
         if self._keep is not None:
             history.retain(last=self._keep)
 
     def storage_meta(self) -> StorageMeta:
         """The identifier."""
-        return StorageMeta(checkpoint_id=self._key)
+        return StorageMeta(checkpoint_id=self._own_key())
 
     @classmethod
     def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
@@ -164,34 +216,46 @@ class Writer(StorageWriter):
     ) -> None:
         self.close()
 
+    def _own_key(self) -> str:
+        """Key of the checkpoint that the calling thread saves."""
+        save = self._saves.get(threading.current_thread())
+        return self._key if save is None else save.key
+
     def _opened(self) -> Store:
         if self._store is None:
             raise InvalidArgument("the writer has not been set up: use dcp.save(…, storage_writer=writer).")
         return self._store
 
-    def _drop_unneeded(self, store: Store) -> None:
+    def _drop_unneeded(self, store: Store, told: Any) -> None:
         """Drops saves of this rank that the metadata of no checkpoint names.
 
-        No save is under way, and so none is dropped whose metadata are still to come.
+        A rank whose directory is not that of the coordinator sees no metadata there: it drops by the coordinator's
+        message alone.
         """
-        data = store.history(DATA)
-        saves = list(data)
-        if saves:
-            needed = self._needed(store)
-            for save in saves:
+        old = self._saves[threading.current_thread()].old
+        if not old:
+            return
+        needed = self._needed(store)
+        if isinstance(told, Needed) and told.token != self._token:
+            self._token = told.token
+            needed = {*told.saves, *(needed or ())}
+        if needed is not None:
+            for save in old:
                 if save not in needed:
-                    data.drop(save)
+                    store.history(DATA).drop(save)
 
-    def _needed(self, own: Store) -> set[str]:
-        """The saves that metadata at any rank name."""
+    def _needed(self, own: Store) -> set[str] | None:
+        """The saves that metadata at any rank in this rank's directory name; None: there are no metadata."""
         found = _saves_in(own)
         for rank in ranks_of(self._path):
             if rank != self._rank:
                 try:
                     with velocpy.open(directory_of(self._path, rank), mode="r", host="1MiB") as store:
-                        found |= _saves_in(store)
+                        more = _saves_in(store)
                 except NotAStore:  # that rank is about to make its store
                     continue
+                if more is not None:
+                    found = more | (found or set())
         return found
 
 
@@ -200,11 +264,11 @@ def _own_rank() -> int:
     return distributed.get_rank() if distributed.is_available() and distributed.is_initialized() else 0
 
 
-def _saves_in(store: Store) -> set[str]:
-    if METADATA not in (history.name for history in store.histories):
-        return set()
-    history = store.history(METADATA)
-    return {save for key in history for save in (history.meta(key) or {}).get("saves", ())}
+def _saves_in(store: Store) -> set[str] | None:
+    found = [history for history in store.histories if history.name in (METADATA, LOCAL)]
+    if not found:
+        return None
+    return {save for history in found for key in history for save in (history.meta(key) or {}).get("saves", ())}
 
 
 def _region(item: WriteItem, planner: SavePlanner) -> Any:

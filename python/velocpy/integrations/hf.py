@@ -99,8 +99,11 @@ class RollbackCallback(TrainerCallback):
     def on_pre_optimizer_step(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
-        """Looks at the gradients, where the model has given no loss."""
-        if self._policy is not None and not self._losses:
+        """Looks at the gradients, where the model has given no loss.
+
+        With fp16 it does not: a GradScaler expects gradients that are not finite, and skips the step.
+        """
+        if self._policy is not None and not self._losses and not args.fp16:
             self._spoilt = not finite(each.grad for each in kwargs["model"].parameters() if each.grad is not None)
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:

@@ -19,6 +19,7 @@ from velocpy.store import History, Store
 from velocpy.ticket import Ticket
 from velocpy.tuning import Tuning
 
+from . import filling
 from .filling import Path, require_alike
 from .parts import Part, parts_of
 from .randomness import GlobalRandom
@@ -37,6 +38,9 @@ class Checkpointer:
 
     A training that goes back to a step continues from there bit by bit as it did the first time: the state is that of
     every part, and of the random generators of the process (Python, NumPy, torch on the CPU and on CUDA devices).
+    Gradients, ``requires_grad``, the modes ``train()`` and ``eval()``, and buffers with ``persistent=False`` are no
+    part of a ``state_dict()``: they stay as they are. Call ``zero_grad()`` after going back if gradients are
+    accumulated.
 
     `save` waits for one copy within the memory of a device, or to host memory; what follows happens in the background.
     The latest ``keep`` snapshots stay in device and host memory. Every ``durable_every``-th step also goes to the
@@ -47,11 +51,11 @@ class Checkpointer:
     parts
         What the state consists of, by names that you choose (``model=``, ``optimizer=``, ``scheduler=``, ``sampler=``,
         ``scaler=``, …): objects with ``state_dict()`` and ``load_state_dict()``, and generators (``torch.Generator``,
-        ``numpy.random.Generator``, ``random.Random``). A list or a dict is several parts, and None is none. They are
-        restored in this order. A module, and an optimizer of torch, keeps its tensors, which get the saved elements:
-        nothing that refers to them has to be told. A state consists of dense tensors and arrays, dicts with str and int
-        as keys, lists, tuples, numbers, texts, None, and a few more types of Python (`velocpy.training.encoding`). Of a
-        DTensor it has this process's part: each rank has its own `Checkpointer`.
+        ``numpy.random.Generator``, ``numpy.random.RandomState``, ``random.Random``). A list or a dict is several parts,
+        and None is none. They are restored in this order. A module, and an optimizer of torch, keeps its tensors, which
+        get the saved elements: nothing that refers to them has to be told. A state consists of dense tensors and
+        arrays, dicts with str and int as keys, lists, tuples, numbers, texts, None, and a few more types of Python
+        (`velocpy.training.encoding`). Of a DTensor it has this process's part: each rank has its own `Checkpointer`.
     store
         A store that is open, and stays so; without one the next four arguments open one, which `close` closes.
     path, device, host, disk
@@ -113,6 +117,11 @@ class Checkpointer:
         self._parts = parts_of(parts)
         if not self._parts:
             raise InvalidArgument("a Checkpointer needs something to save: give model=, optimizer= and so on.")
+        if not isinstance(random, bool):
+            raise InvalidType(
+                f"random= is True or False, not of type {type(random).__name__}; give a generator of your own another "
+                "name: generator=."
+            )
         if random:
             self._parts["random"] = Part("random", GlobalRandom())
         self._owns = store is None
@@ -125,7 +134,8 @@ class Checkpointer:
             if durable_every is not None and not store.durable:
                 raise InvalidArgument("durable_every= needs a store that outlives the process: give path=.")
             self._history = store.history(history, reduce=reduce)
-            self._durable = {step for step in self._saved() if self._was_durable(step)} if store.durable else set()
+            #: Whether a snapshot stays until it is rolled back, by its step.
+            self._durable: dict[int, bool] = {}
         except BaseException:
             if self._owns:
                 store.close()
@@ -176,11 +186,12 @@ class Checkpointer:
         InvalidArgument, InvalidType
             Names the entry of the state that a checkpoint cannot hold.
         TierFull
-            The snapshot does not fit beside those that are kept, nor in place of them.
+            The snapshot does not fit, even after the oldest snapshots that are not durable have been dropped. The one
+            that was saved last is intact.
         TierIOError, DurabilityLost
             The disk failed. The snapshot is in memory.
 
-        Except in the latter case, snapshots are what they were.
+        After InvalidArgument and InvalidType, the snapshots are what they were.
 
         Examples
         --------
@@ -199,9 +210,7 @@ class Checkpointer:
             raise InvalidArgument("durable=True needs a store that outlives the process: give path=.")
         state = {name: part.state() for name, part in self._parts.items()}
         ticket = self._capture(step, {**state, _DURABLE: durable}, meta)
-        self._durable.discard(step)
-        if durable:
-            self._durable.add(step)
+        self._durable[step] = bool(durable)
         self._drop_old()
         if durable:
             with suppress(WaitTimeout):
@@ -227,6 +236,8 @@ class Checkpointer:
         CorruptCheckpoint, TierIOError
             The snapshot cannot be read. In each case the training is in the state in which it was, unless
             ``error.restored`` names parts.
+
+        A KeyboardInterrupt may come when a part of the state has been put back: restore again before training goes on.
         """
         if step is None:
             step = self.latest()
@@ -248,8 +259,7 @@ class Checkpointer:
         step = self.restore(to)
         for later in self.steps:
             if later > step:
-                self._history.drop(later)
-                self._durable.discard(later)
+                self._drop(later)
         return step
 
     def resume(self) -> int | None:
@@ -283,8 +293,8 @@ class Checkpointer:
             if self._store.durable:
                 latest = self.latest()
                 for step in self._saved():
-                    if step not in self._durable and step != latest:
-                        self._history.drop(step)
+                    if step != latest and not self._is_durable(step):
+                        self._drop(step)
         finally:
             self._store.close()
 
@@ -307,6 +317,18 @@ class Checkpointer:
         """The steps in the order in which they were saved."""
         return [key for key in self._history if isinstance(key, int)]
 
+    def _drop(self, step: int) -> None:
+        self._history.drop(step)
+        self._durable.pop(step, None)
+
+    def _is_durable(self, step: int) -> bool:
+        """Whether a snapshot stays until it is rolled back. Other Checkpointers may have saved it."""
+        if not self._store.durable:
+            return False
+        if step not in self._durable:
+            self._durable[step] = self._was_durable(step)
+        return self._durable[step]
+
     def _was_durable(self, step: int) -> bool:
         """Whether a snapshot of an earlier process was to stay; so are checkpoints that other code has written."""
         with self._history.restore(step, ()) as lease:
@@ -319,21 +341,20 @@ class Checkpointer:
             try:
                 return self._history.checkpoint(step, state, meta=meta)
             except TierFull:
-                old = [key for key in self._saved()[:-1] if key not in self._durable]
+                old = [key for key in self._saved()[:-1] if not self._is_durable(key)]
                 if not old:
                     raise
-                self._history.drop(old[0])
+                self._drop(old[0])
 
     def _drop_old(self) -> None:
         steps = self._saved()
-        durable = [step for step in steps if step in self._durable]
+        durable = [step for step in steps if self._is_durable(step)]
         if self._keep_durable is not None:
             durable = durable[-self._keep_durable :]
         stay = {*steps[-self._keep :], *durable}
         for step in steps:
             if step not in stay:
-                self._history.drop(step)
-                self._durable.discard(step)
+                self._drop(step)
 
     def _chosen(self, names: Iterable[str] | None) -> dict[str, Part]:
         if names is None:
@@ -480,4 +501,4 @@ def _copy(tensors: Mapping[str, torch.Tensor], lease: Mapping[Any, Any]) -> None
 
         with torch.no_grad():
             for name, tensor in tensors.items():
-                tensor.copy_(lease[name])
+                filling.distinct(tensor, tensor).copy_(filling.distinct(lease[name], tensor))

@@ -141,9 +141,14 @@ def plain_tensor(tensor: torch.Tensor, path: _Path = ()) -> torch.Tensor:
     Raises
     ------
     InvalidType
-        The tensor is sparse, quantised or on the meta device, or of a subclass that is not known.
+        The tensor is sparse, quantised, on the meta device or uninitialised, or of a subclass that is not known.
     """
     torch = _torch()
+    if torch.nn.parameter.is_lazy(tensor):
+        raise InvalidType(
+            f"the state at {name(path)!r} is a parameter of a lazy module, which has no elements yet; run a forward "
+            "pass first."
+        )
     tensor = tensor.detach()
     if type(tensor).__name__ == "DTensor" and hasattr(tensor, "to_local"):
         tensor = tensor.to_local()

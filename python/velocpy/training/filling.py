@@ -115,6 +115,23 @@ def require_alike(entry: str, tensor: torch.Tensor, array: Any) -> None:
         raise _differs((entry,), "a tensor", f"a {type(array).__name__}")
     if tensor.shape != array.shape or tensor.dtype != array.dtype:
         raise _differs((entry,), _described(tensor), _described(array))
+    once = distinct(array, tensor)
+    if once is not array and not _same_bits(once.expand_as(array), array):
+        raise _differs((entry,), "an expanded tensor, whose elements repeat,", "one whose elements do not repeat")
+
+
+def distinct(tensor: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+    """The elements of a tensor without the repeated ones, where ``like`` is expanded (`torch.Tensor.expand`)."""
+    for dimension, (length, stride) in enumerate(zip(like.shape, like.stride(), strict=True)):
+        if length > 1 and stride == 0:
+            tensor = tensor.narrow(dimension, 0, 1)
+    return tensor
+
+
+def _same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
+    import torch
+
+    return torch.equal(a.contiguous().view(torch.uint8), b.contiguous().view(torch.uint8))
 
 
 def _described(tensor: torch.Tensor) -> str:
@@ -122,12 +139,20 @@ def _described(tensor: torch.Tensor) -> str:
 
 
 def copied(node: Any) -> Any:
-    """The same state with arrays of its own."""
+    """The same state with arrays of its own. An array that stands at several places is copied once."""
+    return _copied(node, {})
+
+
+def _copied(node: Any, made: dict[int, Any]) -> Any:
     kind: Any = type(node)
     if kind in (list, tuple):
-        return kind(copied(child) for child in node)
+        return kind(_copied(child, made) for child in node)
     if kind in (dict, OrderedDict):
-        return kind((key, copied(child)) for key, child in node.items())
+        return kind((key, _copied(child, made)) for key, child in node.items())
+    if id(node) in made:
+        return made[id(node)]
     if isinstance(node, np.ndarray):
-        return node.copy()
-    return node.clone() if is_tensor(node) else node
+        made[id(node)] = node.copy()
+    elif is_tensor(node):
+        made[id(node)] = node.clone()
+    return made.get(id(node), node)

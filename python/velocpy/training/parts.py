@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from velocpy.errors import InvalidType, StateMismatch
+from velocpy.errors import InvalidArgument, InvalidType, StateMismatch
 
 from . import filling
 from .encoding import decode, encode, is_tensor, plain_tensor
@@ -69,7 +70,11 @@ class ModulePart(Part):
         return found if direct and filling.only_arrays(decode(saved)) else None
 
     def load(self, saved: Any) -> None:
-        self.holder.load_state_dict(decode(saved))  # it copies the elements
+        state = decode(saved)
+        if isinstance(state, OrderedDict):
+            # Without the versions of its modules, a state counts as one of their first version, and is converted.
+            state._metadata = getattr(self.holder.state_dict(), "_metadata", None)  # type: ignore[attr-defined]
+        self.holder.load_state_dict(state)  # it copies the elements
 
 
 class OptimizerPart(Part):
@@ -87,7 +92,8 @@ class OptimizerPart(Part):
             found = filling.pairs(state, saved, (self.name,))
         except StateMismatch:
             return None
-        return found if self._is_direct(found) else None
+        # What a subclass adds to the state goes back through load_state_dict.
+        return found if set(state) == {"state", "param_groups"} and self._is_direct(found) else None
 
     def _require_groups(self, state: Any, saved: Any) -> None:
         have, want = _groups(state), _groups(saved)
@@ -97,6 +103,8 @@ class OptimizerPart(Part):
     def _is_direct(self, found: Mapping[Path, torch.Tensor]) -> bool:
         """Whether the tensors are those with which the optimizer computes, in dicts by parameter or by group."""
         dicts = [*self.holder.state.values(), *self.holder.param_groups]
+        if not all(isinstance(each, Mapping) for each in dicts):  # state that belongs to no parameter
+            return False
         own = {id(value) for each in dicts for value in each.values() if is_tensor(value)}
         places = {_place(value) for each in dicts for value in each.values() if is_tensor(value)}
         flat = all(len(path) == 4 for path in found)  # optimizer, state, parameter, name
@@ -153,10 +161,14 @@ def parts_of(given: Mapping[str, Any]) -> dict[str, Part]:
     ------
     InvalidType
         Names what has no state.
+    InvalidArgument
+        Two parts have one name, as those of the dict {1: …, "1": …} have.
     """
     found: dict[str, Part] = {}
     for name, value in given.items():
         for each, holder in _named(name, value):
+            if each in found:
+                raise InvalidArgument(f"two parts have the name {each!r}; give them different names.")
             found[each] = _part(each, holder)
     return found
 

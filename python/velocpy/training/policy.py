@@ -88,8 +88,11 @@ class RollbackPolicy:
         return self._checkpointer
 
     def before_steps(self, step: int) -> None:
-        """Takes the first snapshot, if there is none yet: of a training that has not begun."""
-        if self._checkpointer.latest() is None:
+        """Takes a snapshot before the first step, unless that of ``step`` was saved last: the training has resumed it.
+
+        Snapshots that an earlier training has left in the history are not gone back to afterwards.
+        """
+        if self._checkpointer.latest() != step:
             self._save(step)
 
     def after_step(self, step: int, loss: Any = None) -> int | None:
@@ -120,6 +123,8 @@ class RollbackPolicy:
     def _save(self, step: int) -> None:
         self._checkpointer.save(step)
         self._before[step] = self.rollbacks
+        steps = self._checkpointer.steps
+        self._before = {step: count for step, count in self._before.items() if step in steps}
 
     def _go_back(self, step: int, reason: str) -> int:
         to = self._goal(step)
@@ -143,8 +148,8 @@ class RollbackPolicy:
         return to
 
     def _goal(self, step: int) -> int | None:
-        """The latest snapshot that may be good: before the step, and before one that has just been tried in vain."""
-        steps = self._checkpointer.steps
+        """The snapshot that was saved last, not after the step; not the one that has just been tried in vain."""
+        steps = [key for key in self._checkpointer.history if isinstance(key, int) and key <= step]
         doubtful = bool(steps) and (self._fresh or steps[-1] == step)
         return steps[-2] if doubtful and len(steps) > 1 else steps[-1] if steps else None
 

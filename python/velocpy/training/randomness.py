@@ -41,7 +41,7 @@ class GlobalRandom:
 
 
 class Generator:
-    """One generator that a training owns: a torch.Generator, a numpy.random.Generator or a random.Random."""
+    """One generator that a training owns: of torch, NumPy (numpy.random.RandomState, too) or Python."""
 
     def __init__(self, generator: Any) -> None:
         self._generator = generator
@@ -50,7 +50,7 @@ class Generator:
     def is_one(value: Any) -> bool:
         """Whether this is a generator of a kind that is known."""
         torch = sys.modules.get("torch")
-        return isinstance(value, (np.random.Generator, random.Random)) or (
+        return isinstance(value, (np.random.Generator, np.random.RandomState, random.Random)) or (
             torch is not None and isinstance(value, torch.Generator)
         )
 
@@ -58,6 +58,8 @@ class Generator:
         """Its state now."""
         if isinstance(self._generator, np.random.Generator):
             return {"numpy": dict(self._generator.bit_generator.state)}
+        if isinstance(self._generator, np.random.RandomState):
+            return {"numpy": self._generator.get_state(legacy=False)}
         if isinstance(self._generator, random.Random):
             return {"python": python_state(self._generator.getstate())}
         return {"torch": self._generator.get_state()}
@@ -66,6 +68,8 @@ class Generator:
         """Sets it."""
         if isinstance(self._generator, np.random.Generator):
             self._generator.bit_generator.state = state["numpy"]
+        elif isinstance(self._generator, np.random.RandomState):
+            self._generator.set_state(state["numpy"])
         elif isinstance(self._generator, random.Random):
             self._generator.setstate(python_tuple(state["python"]))
         else:
