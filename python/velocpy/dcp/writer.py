@@ -60,8 +60,8 @@ class Writer(StorageWriter):
     """Writes checkpoints into a store of this rank, which it opens at the first save and keeps open until `close`.
 
     Tensors go to the disk from where they are, without a copy in host memory, and ``dcp.save`` returns when all of them
-    are durable and the checkpoint is complete. With ``dcp.async_save`` that happens in its thread; several of them may be
-    in progress. Only one writer at a time can have the store of a rank open: the save of another one raises
+    are durable and the checkpoint is complete. With ``dcp.async_save`` that happens in its thread; several of them may
+    be in progress. Only one writer at a time can have the store of a rank open: the save of another one raises
     `StoreLocked`, which DCP reports within its ``CheckpointException``.
 
     Parameters
