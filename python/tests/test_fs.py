@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pickle
+import shutil
 import socket
 import subprocess
 import sys
@@ -407,6 +408,27 @@ def test_durable_false_does_not_wait(run: str) -> None:
     fs.sync()
     with velocpy.open(part.directory_of(Path(run), 0), mode="r", host="1MiB") as store:
         assert len([key for key in store.history("files") if store.history("files").size(key)]) == 20
+
+
+def test_directories_that_are_replaced_or_removed(fs: VelocFileSystem, run: str, tmp_path: Path) -> None:
+    fs.pipe_file(f"{run}/x", b"1")
+    fs = again()
+    assert fs.cat_file(f"{run}/x") == b"1"
+    shutil.copytree(run, tmp_path / "copy")
+    shutil.rmtree(run)
+    assert not fs.exists(run)
+    (tmp_path / "copy").rename(run)
+    assert fs.cat_file(f"{run}/x") == b"1"
+    store = part.directory_of(Path(run), 0)
+    shutil.copytree(store, tmp_path / "copy")
+    shutil.rmtree(store)
+    (tmp_path / "copy").rename(store)
+    assert fs.cat_file(f"{run}/x") == b"1"
+    fs.pipe_file(f"{run}/x", b"2")
+    shutil.rmtree(run)
+    assert not fs.exists(f"{run}/x")
+    fs.pipe_file(f"{run}/x", b"3")
+    assert again().cat_file(f"{run}/x") == b"3"
 
 
 def test_threads_write_at_once(fs: VelocFileSystem, run: str) -> None:

@@ -83,7 +83,7 @@ def open(  # noqa: A001
         from a lower tier; a lease that shows bytes in the memory in which they were captured is compared for one
         checkpoint in 16. "first": for all of those too, which reads the bytes once more. "always": with each restore.
         "off": never. A restore to a device waits for the comparison there with "always" alone: what it finds is
-        raised as `BelatedCorruption` by the next restore or wait of the history, or by `close`.
+        raised as `BelatedCorruption` by the next restore or wait of the history, or by `Store.close`.
     debug
         Detect writes into leases that callers share (`LeaseWritten`). Every lease costs a pass over its bytes.
     timeline

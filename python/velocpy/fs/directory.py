@@ -119,7 +119,7 @@ class Directory:
             self._forget_removed()
             for number in numbers_of(self._path):
                 if number in self._parts:
-                    self._update(self._parts[number].refresh())
+                    self._refresh(self._parts[number])
                 else:
                     self._read(number)
             return self._names
@@ -128,6 +128,14 @@ class Directory:
         for part in [part for part in self._parts.values() if not part.is_there()]:
             part.abandon()
             self._forget(part)
+
+    def _refresh(self, part: Part) -> None:
+        try:
+            self._update(part.refresh())
+        except (InvalidArgument, NotAStore):  # its directory was removed, and maybe another one is there
+            part.abandon()
+            self._forget(part)
+            self._read(part.number)
 
     def _forget(self, part: Part) -> None:
         del self._parts[part.number]
