@@ -126,6 +126,20 @@ def test_a_checkpoint_moves_to_files_of_dcp(tmp_path: Path) -> None:
     assert alike(back, state)
 
 
+def test_a_second_save_takes_what_has_changed(tmp_path: Path) -> None:
+    state = {"x": torch.randn(1_000_000), "y": torch.randn(1000)}
+    used = {}
+    for reduce in (None, "tree"):
+        with writer(tmp_path / str(reduce), reduce=reduce) as to:
+            for step in range(4):
+                state["y"] += 1
+                save(to, state, f"step-{step}")
+            assert to.store is not None
+            used[reduce] = to.store.stats()["tiers"]["disk"]["used"]
+        assert alike(load(tmp_path / str(reduce), emptied(state), "step-3"), state)
+    assert used["tree"] < used[None] / 3
+
+
 def test_identifiers(tmp_path: Path) -> None:
     with writer(tmp_path, keep=2) as to:
         for step in range(4):

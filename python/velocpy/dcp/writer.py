@@ -59,10 +59,10 @@ class _Save:
 class Writer(StorageWriter):
     """Writes checkpoints into a store of this rank, which it opens at the first save and keeps open until `close`.
 
-    Tensors go to the disk from where they are, without a copy in host memory, and ``dcp.save`` returns when all of them
-    are durable and the checkpoint is complete. With ``dcp.async_save`` that happens in its thread; several of them may
-    be in progress. Only one writer at a time can have the store of a rank open: the save of another one raises
-    `StoreLocked`, which DCP reports within its ``CheckpointException``.
+    Tensors go to the disk from where they are, without a copy in host memory unless they are reduced. ``dcp.save``
+    returns when all of them are durable and the checkpoint is complete. With ``dcp.async_save`` that happens in its
+    thread; several of them may be in progress. Only one writer at a time can have the store of a rank open: the save of
+    another one raises `StoreLocked`, which DCP reports within its ``CheckpointException``.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class Writer(StorageWriter):
         saves that were not completed.
     reduce
         How the tensors become smaller, as for `Store.history`; ``"tree"`` writes what has changed since the last save.
-        None: not at all.
+        They are copied into the host tier first; what does not fit there is not reduced. None: not at all.
     host, disk
         As for `velocpy.open`, for each rank.
 
@@ -161,7 +161,9 @@ class Writer(StorageWriter):
         regions = {region_of(item.index): _region(item, planner) for item in plan.items}
         if regions:
             history = store.history(DATA, reduce=self._reduce)
-            history.checkpoint(save, regions, copy=False, tier="disk").wait("disk")
+            # Only what lies in the host tier is reduced; the rest goes down from where it is.
+            plain = self._reduce in (None, "raw")
+            history.checkpoint(save, regions, copy=not plain, tier="disk" if plain else None).wait("disk")
         future: Future[list[WriteResult]] = Future()
         future.set_result(
             [
