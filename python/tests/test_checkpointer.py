@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 import velocpy
 from velocpy import errors
-from velocpy.training import Checkpointer, encoding
-from velocpy.training import checkpointer as checkpointer_module
+from velocpy.training import Checkpointer, encoding, restoring
 
 torch = pytest.importorskip("torch")
 
@@ -158,7 +157,7 @@ def bits(tensor: Any) -> Any:
 
 def test_what_lies_on_a_device_is_filled_by_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
     """The way of tensors on a device, with tensors of the host in their place."""
-    monkeypatch.setattr(checkpointer_module, "on_host", lambda tensor: False)
+    monkeypatch.setattr(restoring, "on_host", lambda tensor: False)
     training = Training("adamw, fused")
     with velocpy.open(host="64MiB") as store:
         checkpointer = Checkpointer(store, **training.parts())
