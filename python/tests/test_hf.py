@@ -167,6 +167,14 @@ def test_a_second_training_begins_anew(tmp_path: Path) -> None:
         assert is_finite(model)
 
 
+def test_bad_options_of_the_policy_leave_no_store_open(tmp_path: Path) -> None:
+    callback = RollbackCallback(every=0, host="64MiB")
+    before = velocpy.stores()
+    with pytest.raises(errors.InvalidArgument, match="every"):
+        trainer(tmp_path, Spoilt({}), callback).train()
+    assert velocpy.stores() == before
+
+
 def test_without_transformers_the_error_says_what_to_install(run_python: Callable[..., CompletedProcess[str]]) -> None:
     done = run_python(
         """

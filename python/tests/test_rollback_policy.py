@@ -36,6 +36,12 @@ def test_a_spike_is_refused_after_the_warmup_alone() -> None:
     assert LossGuard(threshold=None, warmup=0).refuses(1e9) is None
 
 
+def test_losses_of_nothing_tell_nothing() -> None:
+    guard = LossGuard(window=10, warmup=0)
+    assert [guard.refuses(0.0) for _ in range(10)].count(None) == 10
+    assert guard.refuses(1e-9) is None
+
+
 def test_a_loss_that_hardly_moves_may_rise_a_little() -> None:
     guard = LossGuard(window=10, warmup=0, threshold=5, floor=0.02)
     for _ in range(10):
@@ -176,6 +182,20 @@ def test_a_training_that_was_resumed_needs_no_first_snapshot() -> None:
         checkpointer.save(7, meta="resumed")
         RollbackPolicy(checkpointer).before_steps(7)
         assert (before, checkpointer.history.meta(7)) == (None, "resumed")
+
+
+def test_a_snapshot_that_the_policy_did_not_take_has_its_own_rates() -> None:
+    training = Descent({})
+    with training.checkpointer() as checkpointer:
+        policy = RollbackPolicy(checkpointer, every=100, backoff=0.5, guard=LossGuard(warmup=1000), most=9)
+        policy.before_steps(0)
+        assert policy.after_step(1, math.nan) == 0
+        checkpointer.save(2)  # its rates are halved already
+        assert policy.after_step(2, 1.0) is None
+        assert policy.after_step(3, math.nan) == 2
+        assert training.optimizer.param_groups[0]["initial_lr"] == 0.025
+        assert policy.after_step(4, math.nan) == 0
+        assert training.optimizer.param_groups[0]["initial_lr"] == 0.0125
 
 
 def test_without_a_snapshot_the_training_ends() -> None:

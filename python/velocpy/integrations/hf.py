@@ -91,7 +91,11 @@ class RollbackCallback(TrainerCallback):
             scheduler=kwargs.get("lr_scheduler"),
             **self._options,
         )
-        self._policy = RollbackPolicy(checkpointer, **self._policy_options)
+        try:
+            self._policy = RollbackPolicy(checkpointer, **self._policy_options)
+        except BaseException:
+            checkpointer.close()
+            raise
         self.rollbacks, self._logged, self._spoilt = 0, False, False
         self._hook = model.register_forward_hook(self._look)
         self._policy.before_steps(state.global_step)

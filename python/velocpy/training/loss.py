@@ -35,7 +35,7 @@ class LossGuard:
         The first so many losses are refused only if they are not finite.
     floor
         The least deviation, as a share of the median's absolute value: where the losses hardly differ, a loss above
-        the median by less than ``threshold * floor`` of it passes.
+        the median by less than ``threshold * floor`` of it passes. Where all of them are 0, every finite loss does.
 
     Examples
     --------
@@ -78,12 +78,9 @@ class LossGuard:
             middle = median(self._accepted)
             spread = _DEVIATION * median(abs(each - middle) for each in self._accepted)
             spread = max(spread, self._floor * abs(middle))
-            if value - middle > self._threshold * spread:
-                above = (value - middle) / spread if spread else math.inf
-                return (
-                    f"the loss {value:g} is {above:.0f} deviations above {middle:g}, the median of the last "
-                    f"{len(self._accepted)}"
-                )
+            if spread > 0 and value - middle > self._threshold * spread:
+                above, count = (value - middle) / spread, len(self._accepted)
+                return f"the loss {value:g} is {above:.0f} deviations above {middle:g}, the median of the last {count}"
         self._accepted.append(value)
         return None
 

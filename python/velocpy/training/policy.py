@@ -136,7 +136,8 @@ class RollbackPolicy:
         self._checkpointer.rollback(to)
         self._fresh = True
         self.rollbacks += 1
-        self._scale(self._backoff ** (self.rollbacks - self._before.get(to, 0)))
+        # A snapshot that other code has saved counts as one that was taken just before this rollback.
+        self._scale(self._backoff ** (self.rollbacks - self._before.setdefault(to, self.rollbacks - 1)))
         if self.rollbacks > self._most:
             raise TrainingDiverged(
                 f"step {step}: {reason}, after {self._most} rollbacks. The training is back at step {to}; look at its "

@@ -85,7 +85,11 @@ class RollbackCallback(pl.Callback):
         self.close()
         _require_whole_state(trainer)
         checkpointer = Checkpointer(self._store, **_parts(trainer, pl_module), **self._options)
-        self._policy = RollbackPolicy(checkpointer, **self._policy_options)
+        try:
+            self._policy = RollbackPolicy(checkpointer, **self._policy_options)
+        except BaseException:
+            checkpointer.close()
+            raise
         self.rollbacks = 0
         self._step = self._counted = trainer.global_step
         self._policy.before_steps(self._step)
