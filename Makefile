@@ -37,7 +37,7 @@ export PYTHONUNBUFFERED = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-go race nocgo nocgo-packages nocgo-durably test-python cgocheck doctest docs install lint lint-go lint-python format generate profile fuzz fuzz-long bench wheel wheels try-wheels clean distclean machine
+.PHONY: help demo test test-fast test-go race nocgo nocgo-packages nocgo-durably test-python cgocheck doctest docs install built-core fetched-packages lint lint-go lint-python format generate profile fuzz fuzz-long bench wheel wheels try-wheels clean distclean machine
 
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -67,13 +67,16 @@ ONE_GOROUTINE := gocore/lint/testdata/one-goroutine.txt
 # For a commit that CI counts, nocgo leaves out the packages that have run under the race detector. The long proofs of this package are played in nocgo alone, and
 # its other tests run under the race detector for one commit in four.
 PROOFS := velocpy/gocore/tier/disk/durable
+# The same tests on two devices. Under the race detector each commit plays those of one of them, and nocgo those of the other.
+TWINS  := velocpy/gocore/device/hostdevice velocpy/gocore/device/cuda
+OTHER  := $(if $(VELOCPY_TURN),$(word $(shell expr 1 + $(VELOCPY_TURN) % 2),$(TWINS)))
 LONG   := ^Test(Faults|PowerLoss|EveryBit|EverySector|AFrameOfASnapshot)
 
 # Of a commit that CI counts the tests of these are short under the race detector. The first runs in full by nocgo-packages, the other by nocgo-durably.
 SHORTER := velocpy/gocore/reduction/object velocpy/gocore/store
 
 race: ## Run the Go tests under the race detector
-	go test -race -timeout 20m -p $(GOJOBS) $$(go list ./gocore/... | grep -vxFf $(ONE_GOROUTINE) $(if $(VELOCPY_TURN),| grep -vxF $(foreach each,$(PROOFS) $(SHORTER),-e $(each))))
+	go test -race -timeout 20m -p $(GOJOBS) $$(go list ./gocore/... | grep -vxFf $(ONE_GOROUTINE) $(if $(VELOCPY_TURN),| grep -vxF $(foreach each,$(PROOFS) $(SHORTER) $(OTHER),-e $(each))))
 	$(if $(VELOCPY_TURN),go test -race -short -timeout 20m $(SHORTER))
 	$(if $(filter 0,$(if $(VELOCPY_TURN),$(shell expr $(VELOCPY_TURN) % 4))),go test -race -short -timeout 20m -skip '$(LONG)' $(PROOFS))
 
@@ -83,7 +86,7 @@ nocgo: ## Run the Go tests without cgo: everything but the C ABI and the driver 
 	$(MAKE) --no-print-directory --jobs=2 --output-sync=line nocgo-packages nocgo-durably
 
 nocgo-packages:
-	CGO_ENABLED=0 go test -timeout 20m -p $(GOJOBS) $(if $(VELOCPY_TURN),$$(cat $(ONE_GOROUTINE)) $(PROOFS) $(firstword $(SHORTER)),$(NO_CABI))
+	CGO_ENABLED=0 go test -timeout 20m -p $(GOJOBS) $(if $(VELOCPY_TURN),$$(cat $(ONE_GOROUTINE)) $(PROOFS) $(OTHER) $(firstword $(SHORTER)),$(NO_CABI))
 	go -C tools test ./mutate
 
 # Of the commits that CI counts, four of five have the histories of these tests reduced, by turns by the codec, by de-duplication and by references.
@@ -184,14 +187,22 @@ $(VENV_WHEELS)/.complete: requirements/wheels.txt requirements/cuda.txt | machin
 install: machine $(STAMP)
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 
-# Made new rather than repaired: what an older list installed does not linger. The build comes first, as it fails faster.
+# Made new rather than repaired: what an older list installed does not linger. The core is built while pip fetches the other packages.
 $(STAMP):
 	rm -rf $(VENV_TEST)
 	$(PYTHON) -m venv $(VENV_TEST)
 	$(BIN)/pip install --quiet -c $(PINS) pybind11 setuptools $(NVCC)
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=line built-core fetched-packages
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	$(BIN)/pip install --quiet -c $(PINS) "velocpy[$(EXTRAS)]"
 	touch $@
+
+built-core:
+	$(BIN)/python setup.py --quiet build_go build_cuda
+
+fetched-packages:
+	$(BIN)/python -m build_support.requirements $(EXTRAS) > $(VENV_TEST)/requirements.txt
+	$(BIN)/pip install --quiet -c $(PINS) -r $(VENV_TEST)/requirements.txt
 
 clean: ## Remove what was built
 	rm -rf build dist wheelhouse demo-out python/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
