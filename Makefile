@@ -15,8 +15,8 @@ FUZZJOBS  ?= 2
 PYTEST    ?=
 # The packages whose Go tests run at once: many wait more than they compute
 GOJOBS    ?= 4
-# The processes that share the Python tests
-TESTJOBS  ?= 2
+# The processes that share the Python tests: these, too, wait much
+TESTJOBS  ?= 3
 
 EXTRAS  := dev,torch,hf,lightning,safetensors,fsspec,demo,adjoint,notebook,bench,docs
 PINS    := requirements/test.txt
