@@ -24,6 +24,9 @@ CORE = Path(velocpy.__file__).with_name("libvelocpy_core.so")
 KERNELS = Path(velocpy.__file__).with_name("velocpy_kernels.fatbin")
 CODEC = KERNELS.with_name("velocpy_codec.fatbin")
 
+#: Counts the commits. The check of one in three plays what compiles everything once more.
+TURN = int(os.environ.get("VELOCPY_TURN", "0"))
+
 SOURCES = [
     *("gocore/**/*.go", "cshim/*.cpp", "cshim/*.h", "python/velocpy/**/*.py", "python/tests/**/*.py"),
     *("benchmarks/**/*.py", "benchmarks/data/*"),
@@ -103,9 +106,13 @@ def sentence(done: subprocess.CompletedProcess[str]) -> str:
 
 @pytest.fixture(scope="session")
 def dist(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sdist, and the wheel that pip's isolated build makes from it."""
+    """The sdist, and the wheel that pip's isolated build makes from it.
+
+    The check of one commit in three compiles the kernels there, which takes minutes; others take those of this package.
+    """
     out = tmp_path_factory.mktemp("dist")
-    run(sys.executable, "-m", "build", "--outdir", out, cwd=root)
+    kernels = {"VELOCPY_PREBUILT_KERNELS": str(KERNELS)} if TURN % 3 else {}
+    run(sys.executable, "-m", "build", "--outdir", out, cwd=root, env={**os.environ, **kernels})
     return out
 
 
@@ -200,10 +207,6 @@ def test_wheel_works_without_go_and_compiler(wheel: Path, tmp_path: Path) -> Non
 def objects(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The extension's objects from the first editable install: a build keeps what was made of the same sources."""
     return tmp_path_factory.mktemp("objects") / "shim"
-
-
-#: The check of one commit in three installs this way: it compiles everything once more.
-TURN = int(os.environ.get("VELOCPY_TURN", "0"))
 
 
 @pytest.mark.skipif(TURN % 3 != 0, reason="the check of another commit has it")
