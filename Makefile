@@ -94,7 +94,7 @@ METHODS := raw codec tree tree+zstd reference
 REDUCED := $(if $(VELOCPY_TURN),$(word $(shell expr 1 + $(VELOCPY_TURN) % 5),$(METHODS)),$(METHODS))
 
 nocgo-durably:
-	set -e; for method in $(REDUCED); do CGO_ENABLED=0 go test ./gocore/store -args -durably -reduced $$method; done
+	set -e; for method in $(REDUCED); do CGO_ENABLED=0 go test -timeout 20m ./gocore/store -args -durably -reduced $$method; done
 
 # Those that measure time come when nothing else runs; that PYTEST may select none of them is no failure (5).
 test-python: install
@@ -200,9 +200,9 @@ $(STAMP):
 built-core:
 	$(BIN)/python setup.py --quiet build_go build_cuda
 
+# The list has nearly all packages, so that pip need not search for versions that go together, which takes it minutes.
 fetched-packages:
-	$(BIN)/python -m build_support.requirements $(EXTRAS) > $(VENV_TEST)/requirements.txt
-	$(BIN)/pip install --quiet -c $(PINS) -r $(VENV_TEST)/requirements.txt
+	$(BIN)/pip install --quiet --no-deps -r $(PINS)
 
 clean: ## Remove what was built
 	rm -rf build dist wheelhouse demo-out python/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
