@@ -8,8 +8,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.distributed.checkpoint.metadata import Metadata, StorageMeta, TensorStorageMetadata
@@ -19,17 +18,15 @@ from torch.futures import Future
 
 import velocpy
 from velocpy.choices import Size
+from velocpy.closing import Closing
 from velocpy.errors import CheckpointNotFound, CorruptCheckpoint, InvalidArgument, NotAStore
 from velocpy.history import Checkpoints
 from velocpy.store import Store
 
 from .layout import DATA, LOCAL, METADATA, Place, directory_of, key_of, ranks_of, unpacked
 
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
-
-class Reader(StorageReader):
+class Reader(Closing, StorageReader):
     """Reads checkpoints that a `Writer` has written, also while it has its stores open.
 
     Of each tensor the parts alone are read that this rank asks for, straight into its memory, and compared with their
@@ -135,14 +132,6 @@ class Reader(StorageReader):
         stores, self._stores = self._stores, {}
         for store in stores.values():
             store.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _store_of(self, rank: int) -> Store:
         if rank not in self._stores:

@@ -9,8 +9,7 @@ import threading
 import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -22,13 +21,11 @@ from torch.futures import Future
 import velocpy
 from velocpy.checks import require_whole
 from velocpy.choices import Reduction, Size
+from velocpy.closing import Closing
 from velocpy.errors import InvalidArgument, NotAStore
 from velocpy.store import Store
 
 from .layout import DATA, LOCAL, METADATA, Place, directory_of, key_of, packed, ranks_of, region_of
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 #: Held while a writer opens its store: DCP calls a writer from several threads, and pickles it for another process.
 _OPENING = threading.Lock()
@@ -56,7 +53,7 @@ class _Save:
     metadata: str = METADATA
 
 
-class Writer(StorageWriter):
+class Writer(Closing, StorageWriter):
     """Writes checkpoints into a store of this rank, which it opens at the first save and keeps open until `close`.
 
     Tensors go to the disk from where they are, without a copy in host memory unless they are reduced. ``dcp.save``
@@ -209,14 +206,6 @@ class Writer(StorageWriter):
         """Closes the store; a later save opens it again."""
         if self._store is not None:
             self._store.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _own_key(self) -> str:
         """Key of the checkpoint that the calling thread saves."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from velocpy.checks import require_whole
 from velocpy.choices import DeviceBudgets, Reduction, Size
+from velocpy.closing import Closing
 from velocpy.errors import CheckpointNotFound, InvalidArgument, InvalidType, TierFull, WaitTimeout
 from velocpy.opening import open as open_store
 from velocpy.plan import plain_key
@@ -21,11 +21,8 @@ from .parts import Part, parts_of
 from .randomness import GlobalRandom
 from .restoring import DURABLE, Restoring
 
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
-
-class Checkpointer:
+class Checkpointer(Closing):
     """Saves the whole state of a training step by step, and brings back the one of an earlier step.
 
     A training that goes back to a step continues from there bit by bit as it did the first time: the state is that of
@@ -34,9 +31,9 @@ class Checkpointer:
     part of a ``state_dict()``: they stay as they are. Call ``zero_grad()`` after going back if gradients are
     accumulated.
 
-    `save` waits for one copy within the memory of a device, or to host memory; what follows happens in the background.
-    The latest ``keep`` snapshots stay in device and host memory. Every ``durable_every``-th step also goes to the
-    directory ``path``, where the next process finds it.
+    `save` waits for one copy: within the memory of a device where there is a device tier, else to host memory. What
+    follows happens in the background. The latest ``keep`` snapshots stay in device and host memory. Every
+    ``durable_every``-th step also goes to the directory ``path``, where the next process finds it.
 
     Parameters
     ----------
@@ -289,14 +286,6 @@ class Checkpointer:
                         self._drop(step)
         finally:
             self._store.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<Checkpointer of {', '.join(self._parts)} in {self._history!r}>"
