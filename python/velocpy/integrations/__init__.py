@@ -1,1 +1,1 @@
-"""Parts that plug into the trainers of other libraries; each module needs its library and nothing else imports it."""
+"""Parts that plug into the trainers of other libraries; nothing but their own module imports such a library."""

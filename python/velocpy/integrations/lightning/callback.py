@@ -10,11 +10,11 @@ import lightning.pytorch as pl
 from lightning.pytorch.strategies import DeepSpeedStrategy, FSDPStrategy, ModelParallelStrategy
 
 from velocpy.errors import InvalidArgument
-from velocpy.training import Checkpointer, LossGuard, RollbackPolicy
+from velocpy.integrations.rollback import PolicyOwner
 from velocpy.training.loss import finite
 
 
-class RollbackCallback(pl.Callback):
+class RollbackCallback(PolicyOwner, pl.Callback):
     """A callback of a Trainer that goes back to a snapshot when the loss is no number, or has a spike.
 
     Module, optimizers, schedulers, random generators and the gradient scaler of the precision plugin go back. The
@@ -55,44 +55,14 @@ class RollbackCallback(pl.Callback):
     0
     """
 
-    def __init__(
-        self,
-        *,
-        every: int = 50,
-        guard: LossGuard | None = None,
-        most: int = 3,
-        backoff: float = 1.0,
-        store: Any = None,
-        **options: Any,
-    ) -> None:
-        self._policy_options: dict[str, Any] = {"every": every, "guard": guard, "most": most, "backoff": backoff}
-        self._store = store
-        self._options = options
-        self._policy: RollbackPolicy | None = None
-        self._losses: list[Any] = []  # of the batches since the last step
-        self._step = 0
-        self._counted = 0  # trainer.global_step after that step
-        #: How many times the training went back, in the last call of ``fit()``.
-        self.rollbacks = 0
-
-    @property
-    def checkpointer(self) -> Checkpointer | None:
-        """The checkpointer of the training that runs, or None."""
-        return None if self._policy is None else self._policy.checkpointer
+    _step = 0
+    _counted = 0  # trainer.global_step after that step
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Opens the checkpointer and takes the first snapshot: the Trainer has restored its own checkpoint by now."""
-        self.close()
         _require_whole_state(trainer)
-        checkpointer = Checkpointer(self._store, **_parts(trainer, pl_module), **self._options)
-        try:
-            self._policy = RollbackPolicy(checkpointer, **self._policy_options)
-        except BaseException:
-            checkpointer.close()
-            raise
-        self.rollbacks = 0
         self._step = self._counted = trainer.global_step
-        self._policy.before_steps(self._step)
+        self._begin(self._step, _parts(trainer, pl_module))
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
@@ -104,11 +74,8 @@ class RollbackCallback(pl.Callback):
         if self._policy is None or trainer.global_step == self._counted:
             return
         self._step, self._counted = self._step + 1, trainer.global_step
-        losses, self._losses = self._losses, []
-        try:
-            self._policy.after_step(self._step, _mean(trainer, losses) if losses else _nan_if_spoilt(pl_module))
-        finally:
-            self.rollbacks = self._policy.rollbacks
+        losses = self._taken_losses()
+        self._tell(self._step, _mean(trainer, losses) if losses else _nan_if_spoilt(pl_module))
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Closes the checkpointer."""
@@ -121,13 +88,6 @@ class RollbackCallback(pl.Callback):
     def teardown(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
         """Closes the checkpointer, where the training ended before it had begun."""
         self.close()
-
-    def close(self) -> None:
-        """Closes the checkpointer; the Trainer does it when ``fit()`` ends, with or without an exception."""
-        policy, self._policy = self._policy, None
-        self._losses = []
-        if policy is not None:
-            policy.checkpointer.close()
 
 
 def _require_whole_state(trainer: pl.Trainer) -> None:
