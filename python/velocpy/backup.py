@@ -11,6 +11,7 @@ from typing import Any
 
 from .errors import InvalidArgument
 from .ondisk import Opened, bytes_of_path
+from .replacing import sync_directory
 
 __all__ = ["BackedUp", "backup"]
 
@@ -79,7 +80,7 @@ def backup(path: Place, to: Place) -> BackedUp:
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
-    _sync_directory(target.parent)
+    sync_directory(target.parent)
     return BackedUp(facts["checkpoints"], facts["bytes"], facts["older"], facts["damaged"])
 
 
@@ -95,11 +96,3 @@ class _Copying(Opened):
     """A backup that is being made."""
 
     _opens, _closes = "backup", "backup_close"
-
-
-def _sync_directory(directory: Path) -> None:
-    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

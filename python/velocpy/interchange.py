@@ -14,11 +14,9 @@ array([0., 1., 2.])
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
-import secrets
 import stat
 import struct
 import zipfile
@@ -30,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _core
+from . import _core, replacing
 from .arrays import dtype_from_text
 from .errors import InvalidArgument, InvalidType, TierIOError, VelocError
 from .extra import MissingExtra
@@ -376,29 +374,15 @@ def _failed(file: Path, error: OSError) -> TierIOError:
 
 
 def _replace(file: Path, write: Callable[[Path], None]) -> None:
-    """Writes beside a file, syncs, and takes its name."""
+    """Writes a file in the place of an ordinary one, or of none."""
+
+    def written(beside: Path) -> None:
+        write(beside)
+        _require_ordinary(file)
+
     try:
-        _write_beside(file, write)
+        replacing.replace(file, written)
     except VelocError:
         raise
     except OSError as error:
         raise _failed(file, error) from error
-
-
-def _write_beside(file: Path, write: Callable[[Path], None]) -> None:
-    beside = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
-    try:
-        write(beside)
-        with beside.open("rb") as written:
-            os.fsync(written.fileno())
-        _require_ordinary(file)
-        beside.replace(file)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            beside.unlink()
-        raise
-    folder = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

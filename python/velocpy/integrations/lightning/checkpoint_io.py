@@ -15,12 +15,13 @@ from velocpy.budget import reads_as_size
 from velocpy.choices import DeviceBudgets, Reduction, Size
 from velocpy.errors import InvalidArgument, InvalidType, VelocError
 from velocpy.opening import open as open_store
+from velocpy.replacing import sync_directory
 from velocpy.store import History, Store
 from velocpy.ticket import Ticket
 
 from .content import tree_of
 from .loading import is_same, load_checkpoint
-from .marker import Marker, local, local_or_none, sync_folder
+from .marker import Marker, local, local_or_none
 from .removals import Removal, Removals, identity
 
 log = logging.getLogger("velocpy")
@@ -230,7 +231,7 @@ class VelocCheckpointIO(CheckpointIO):
             TorchCheckpointIO().remove_checkpoint(removal.path)
             if file is not None:
                 with suppress(FileNotFoundError):
-                    sync_folder(file.parent)
+                    sync_directory(file.parent)
         for key in removal.keys:
             self._opened().drop(key)
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from velocpy.errors import CorruptCheckpoint, FormatTooNew, InvalidArgument, TierIOError
+from velocpy.replacing import replace, sync_directory
 
 VERSION = 1
 _FORMAT = "velocpy.lightning"
@@ -59,7 +59,8 @@ class Marker:
         }
         try:
             _make_folder(file.parent)
-            _replace(file, json.dumps(said, indent=1, separators=(",", ": ")).encode())
+            content = json.dumps(said, indent=1, separators=(",", ": ")).encode()
+            replace(file, lambda beside: beside.write_bytes(content))
         except OSError as error:
             raise _failed(file, error) from error
 
@@ -109,15 +110,6 @@ def local_or_none(path: Any) -> Path | None:
     return None
 
 
-def sync_folder(folder: Path) -> None:
-    """Makes renames and removals in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def _begin(file: Path) -> bytes:
     """The first bytes of a file; none where there is no file."""
     try:
@@ -140,22 +132,7 @@ def _make_folder(folder: Path) -> None:
     missing = [each for each in (folder, *folder.parents) if not each.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     for made in missing:
-        sync_folder(made.parent)
-
-
-def _replace(file: Path, content: bytes) -> None:
-    beside = file.with_name(f".velocpy-{secrets.token_hex(8)}")
-    try:
-        with beside.open("xb") as opened:
-            opened.write(content)
-            opened.flush()
-            os.fsync(opened.fileno())
-        beside.replace(file)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            beside.unlink()
-        raise
-    sync_folder(file.parent)
+        sync_directory(made.parent)
 
 
 def _failed(file: Path, error: OSError) -> TierIOError:
