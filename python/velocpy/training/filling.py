@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -138,21 +138,24 @@ def _described(tensor: torch.Tensor) -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')} {tuple(tensor.shape)}"
 
 
-def copied(node: Any) -> Any:
-    """The same state with arrays of its own. An array that stands at several places is copied once."""
-    return _copied(node, {})
+def copied(node: Any, placed: Callable[[torch.Tensor], torch.Tensor] | None = None) -> Any:
+    """The same state with arrays of its own. An array that stands at several places is copied once.
+
+    ``placed`` copies a tensor; None: to where it is.
+    """
+    return _copied(node, placed or (lambda tensor: tensor.clone()), {})
 
 
-def _copied(node: Any, made: dict[int, Any]) -> Any:
+def _copied(node: Any, placed: Callable[[torch.Tensor], torch.Tensor], made: dict[int, Any]) -> Any:
     kind: Any = type(node)
     if kind in (list, tuple):
-        return kind(_copied(child, made) for child in node)
+        return kind(_copied(child, placed, made) for child in node)
     if kind in (dict, OrderedDict):
-        return kind((key, _copied(child, made)) for key, child in node.items())
+        return kind((key, _copied(child, placed, made)) for key, child in node.items())
     if id(node) in made:
         return made[id(node)]
     if isinstance(node, np.ndarray):
         made[id(node)] = node.copy()
     elif is_tensor(node):
-        made[id(node)] = node.clone()
+        made[id(node)] = placed(node)
     return made.get(id(node), node)

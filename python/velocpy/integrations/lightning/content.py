@@ -12,6 +12,7 @@ import torch
 
 from velocpy.errors import InvalidArgument, InvalidType
 from velocpy.training.encoding import WRITABLE, decode, encode, is_tensor
+from velocpy.training.filling import copied
 from velocpy.tree import name
 
 Path = tuple[Any, ...]
@@ -40,7 +41,7 @@ def tree_of(checkpoint: Mapping[Any, Any]) -> dict[str, Any]:
 
 def checkpoint_of(tree: Mapping[str, Any], place: Placement) -> dict[str, Any]:
     """The checkpoint that a tree stands for, with arrays of its own."""
-    checkpoint: dict[str, Any] = decode(_own(tree["checkpoint"], place))
+    checkpoint: dict[str, Any] = decode(copied(tree["checkpoint"], place))
     for key, metadata in json.loads(tree["metadata"].tobytes()):
         checkpoint[key]._metadata = OrderedDict(metadata)
     return checkpoint
@@ -118,15 +119,3 @@ def _text(metadata: list[tuple[Any, Any]]) -> Any:
         return np.frombuffer(json.dumps(metadata).encode(), np.uint8)
     except (TypeError, ValueError) as error:
         raise InvalidType(f"the _metadata of a state is something that JSON cannot say: {error}.") from error
-
-
-def _own(node: Any, place: Placement) -> Any:
-    """The same tree with arrays of its own."""
-    kind: Any = type(node)
-    if kind in (list, tuple):
-        return kind(_own(child, place) for child in node)
-    if kind in (dict, OrderedDict):
-        return kind((key, _own(child, place)) for key, child in node.items())
-    if isinstance(node, np.ndarray):
-        return node.copy()
-    return place(node) if is_tensor(node) else node
