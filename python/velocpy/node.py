@@ -1,4 +1,4 @@
-"""How many processes of a job share this node, as the launcher tells each of them.
+"""How many processes of a job share this node, and which one this is, as the launcher tells each of them.
 
 Budgets may be given for a whole node (``host="64GiB/node"``), and "auto" always means the node's: every process takes
 an equal share. Processes do not talk to each other: all divide by the same number, so that together they stay within
@@ -31,6 +31,9 @@ LAUNCHERS = (
     "MV2_COMM_WORLD_LOCAL_SIZE",
 )
 
+#: Where launchers tell a process its rank among all processes of the job.
+RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
+
 _SLURM_RUN = re.compile(r"(\d+)(?:\(x(\d+)\))?", re.ASCII)
 
 
@@ -47,6 +50,19 @@ def processes(environment: Mapping[str, str]) -> int:
     """
     told = [_count(environment.get(name, "")) for name in LAUNCHERS]
     return max(1, *told, _slurm(environment))
+
+
+def rank(environment: Mapping[str, str]) -> int:
+    """The number of this process in its job, as the first launcher tells it that does; 0 where none does.
+
+    Examples
+    --------
+    >>> from velocpy.node import rank
+    >>> rank({"RANK": "3", "SLURM_PROCID": "0"}), rank({"SLURM_PROCID": "12"}), rank({})
+    (3, 12, 0)
+    """
+    told = (environment.get(name, "") for name in RANKS)
+    return next((_count(text) for text in told if text.isascii() and text.isdecimal()), 0)
 
 
 def _count(text: str) -> int:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from velocpy import paths
+from velocpy import node, paths
 from velocpy.errors import (
     CheckpointDropped,
     CheckpointNotFound,
@@ -36,9 +35,6 @@ Array = np.ndarray[Any, np.dtype[np.uint8]]
 #: Host memory of a store that is only read.
 _READERS_HOST = "64MiB"
 
-#: Where launchers tell a process its rank, the first of them that does.
-_RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
-
 
 class Options(NamedTuple):
     """How the stores of a directory are opened; None: as they are, or as usual."""
@@ -54,18 +50,6 @@ class Change(NamedTuple):
     name: str
     kind: Kind
     data: Array | None = None
-
-
-def rank_of(environment: Mapping[str, str]) -> int:
-    """The rank of this process as its launcher tells it, else 0.
-
-    Examples
-    --------
-    >>> rank_of({"RANK": "3"}), rank_of({"SLURM_PROCID": "12"}), rank_of({})
-    (3, 12, 0)
-    """
-    told = (environment.get(name, "") for name in _RANKS)
-    return next((int(text) % MOST for text in told if re.fullmatch("[0-9]{1,9}", text)), 0)
 
 
 class Directory:
@@ -265,7 +249,7 @@ class Directory:
         self.names()
         if self._writer is None:
             self._require_own()
-            first = rank_of(os.environ)
+            first = node.rank(os.environ) % MOST
             for offset in range(MOST):
                 number = (first + offset) % MOST
                 try:
