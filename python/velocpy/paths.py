@@ -148,3 +148,31 @@ def tell_of_memory(directory: Path, lasting: bool) -> None:
         ", and is gone when the machine restarts" if lasting else "",
         "" if lasting else ", or set TMPDIR",
     )
+
+
+def numbered(path: Path, word: str, number: int) -> Path:
+    """The directory of one of several stores that lie beside each other: ``word-00003``."""
+    return path / f"{word}-{number:05d}"
+
+
+def numbers(path: Path, word: str) -> list[int]:
+    """The numbers of the directories that `numbered` names and that are there, ascending.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from velocpy.paths import numbered, numbers
+    >>> with tempfile.TemporaryDirectory() as path:
+    ...     for number in (12, 3):
+    ...         numbered(Path(path), "rank", number).mkdir()
+    ...     numbers(Path(path), "rank"), numbers(Path(path, "none"), "rank")
+    ([3, 12], [])
+    """
+    try:
+        with os.scandir(path) as entries:
+            names = [entry.name for entry in entries if entry.name.startswith(f"{word}-") and entry.is_dir()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    told = (name.removeprefix(f"{word}-") for name in names)
+    return sorted(int(number) for number in told if len(number) >= 5 and number.isascii() and number.isdecimal())

@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from torch.distributed.checkpoint import metadata as dcp_metadata
 
+from velocpy import paths
 from velocpy.errors import CorruptCheckpoint, InvalidType
 
 DATA, METADATA, LOCAL = "data", "metadata", "metadata-of-rank"
@@ -57,13 +58,12 @@ _LOADING = threading.Lock()
 
 def directory_of(path: Path, rank: int) -> Path:
     """The directory of a rank's store."""
-    return path / f"rank-{rank:05d}"
+    return paths.numbered(path, "rank", rank)
 
 
 def ranks_of(path: Path) -> list[int]:
     """The ranks that have a store, ascending."""
-    names = (each.name.removeprefix("rank-") for each in path.glob("rank-*") if each.is_dir())
-    return sorted(int(name) for name in names if name.isdecimal())
+    return paths.numbers(path, "rank")
 
 
 def key_of(checkpoint_id: str | os.PathLike[str] | None) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import velocpy
+from velocpy import paths
 from velocpy.errors import VelocError
 from velocpy.store import Store, log
 
@@ -31,17 +32,12 @@ MOST = 100_000
 
 def directory_of(path: Path, number: int) -> Path:
     """The directory of the store with this number."""
-    return path / f"writer-{number:05d}"
+    return paths.numbered(path, "writer", number)
 
 
 def numbers_of(path: Path) -> list[int]:
     """The numbers of the stores that there are, ascending."""
-    try:
-        names = os.listdir(path)  # noqa: PTH208
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    found = (name.removeprefix("writer-") for name in names if name.startswith("writer-"))
-    return sorted(int(number) for number in found if len(number) == 5 and number.isdecimal())
+    return paths.numbers(path, "writer")
 
 
 class Part:
