@@ -21,6 +21,6 @@ class Restores(_core.Loop):
 
     def __aiter__(self) -> AsyncIterator[tuple[Key, Any]]:
         """A loop of its own over the same plan."""
-        from .restoring import TaskRestores  # it imports asyncio, which programs without tasks do not need
+        from .tasks import TaskRestores  # it imports asyncio, which programs without tasks do not need
 
         return TaskRestores(self._history, self._arguments)
