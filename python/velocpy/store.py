@@ -172,7 +172,8 @@ class Store:
             - None: as before.
 
             It holds for this store until it is closed, and is stored nowhere: a store that is opened later restores
-            whatever is there. Checkpoints of up to 64 KiB stay as they are.
+            whatever is there. Checkpoints of up to 64 KiB stay as they are, and so do those captured with
+            ``copy=False``, which go to the disk from where they are.
             `stats` tells what it saved (``["histories"][name]["reduction"]``), docs/reduction-format.md and
             docs/deduplication-format.md how the bytes look.
 
