@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import shutil
 import signal
@@ -64,6 +65,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for name, skip in lacking.items():
             if item.get_closest_marker(name):
                 item.add_marker(skip)
+
+
+@pytest.fixture(scope="module")
+def frozen_imports() -> Iterator[None]:
+    """The search for leaks behind each test looks through its own objects, not through those of large imports."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 _failed = pytest.StashKey[bool]()

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import RunPython
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -425,18 +424,3 @@ def test_what_is_no_schedule_model_or_history_is_a_typed_error() -> None:
                 drive(*wrong)
     with pytest.raises(velocpy.errors.InvalidType):
         plan_of(5)
-
-
-def test_without_checkpoint_schedules_the_import_says_what_to_install(run_python: RunPython) -> None:
-    result = run_python(
-        """
-        import sys
-        sys.modules["checkpoint_schedules"] = None
-        try:
-            import velocpy.adjoint
-        except ImportError as error:
-            print(type(error).__name__, error)
-        """
-    )
-    assert result.stdout.startswith("MissingExtra velocpy.adjoint needs checkpoint_schedules"), result.stderr
-    assert "pip install 'velocpy[adjoint]', or '.[adjoint]' in a checkout" in result.stdout

@@ -19,6 +19,7 @@ from velocpy import errors
 from velocpy.training import Checkpointer, encoding, restoring
 
 torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.usefixtures("frozen_imports")
 
 
 class Sampler:
@@ -489,8 +490,12 @@ def test_a_frozen_layer_takes_room_once(tmp_path: Path) -> None:
                     live.weight.add_(1)
                 checkpointer.save(step).wait("disk")
             used[reduce] = checkpointer.store.stats()["tiers"]["disk"]["used"]
+            weights = [each.detach().clone() for each in (*frozen.parameters(), live.bias)]
+            with torch.no_grad():
+                for each in (*frozen.parameters(), live.bias):
+                    each.zero_()
             checkpointer.restore(0)
-            assert torch.equal(frozen.weight, frozen.weight)
+            assert all(map(torch.equal, (*frozen.parameters(), live.bias), weights))
     assert used["tree"] * 4 < used["raw"]
 
 

@@ -10,9 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
-from subprocess import CompletedProcess
 from typing import Any
 
 import numpy as np
@@ -30,7 +28,10 @@ from torch.distributed.checkpoint.api import CheckpointException  # noqa: E402
 from velocpy.dcp import Reader, Writer, layout  # noqa: E402
 
 #: DCP warns where there is one process alone.
-pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::FutureWarning")
+pytestmark = [
+    pytest.mark.usefixtures("frozen_imports"),
+    pytest.mark.filterwarnings("ignore::UserWarning", "ignore::FutureWarning"),
+]
 
 
 def save(writer: Any, state: Any, name: str | None = "a", **options: Any) -> None:
@@ -452,18 +453,3 @@ def test_other_ranks_load_what_ranks_have_saved(tmp_path: Path, before: int, aft
         assert found["name"] == "third"
         if after < before:  # other parts begin and end within leaves of 256 KiB, which are read whole
             assert found["read"] <= 1.1 * found["asked"]
-
-
-def test_without_torch_the_error_says_what_to_install(run_python: Callable[..., CompletedProcess[str]]) -> None:
-    done = run_python(
-        """
-        import sys
-        sys.modules["torch"] = None
-        import velocpy
-        try:
-            import velocpy.dcp
-        except velocpy.errors.VelocError as error:
-            print(error)
-        """
-    )
-    assert "needs torch, which is not installed: pip install 'velocpy[torch]'" in done.stdout

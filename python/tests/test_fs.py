@@ -13,6 +13,7 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import velocpy
-from velocpy import errors
+from velocpy import errors, node
 
 fsspec = pytest.importorskip("fsspec")
 
@@ -38,7 +39,7 @@ RANK = Path(__file__).with_name("fs_rank.py")
 @pytest.fixture(autouse=True)
 def closed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Stores are closed, and no rank is set."""
-    for name in directory._RANKS:
+    for name in node.RANKS:
         monkeypatch.delenv(name, raising=False)
     fsspec.register_implementation("velocpy", VelocFileSystem, clobber=True)
     yield
@@ -579,25 +580,23 @@ def test_what_is_not_durable_yet_is_so_when_the_process_ends(run: str, run_pytho
     assert len(VelocFileSystem(**OPTIONS).find(run)) == 20
 
 
-def test_without_fsspec(run_python: Any) -> None:
-    code = """
-        import sys, velocpy
-        assert "fsspec" not in sys.modules
-        sys.modules["fsspec"] = None
-        try:
-            import velocpy.fs
-        except velocpy.extra.MissingExtra as error:
-            print(error)
-    """
-    done = run_python(code)
-    assert done.stdout == (
-        "velocpy.fs needs fsspec, which is not installed: pip install 'velocpy[fsspec]', or '.[fsspec]' in a checkout\n"
-    ), done.stderr
+def test_the_installed_package_tells_fsspec_of_the_protocol() -> None:
+    (point,) = entry_points(group="fsspec.specs", name="velocpy")
+    assert point.load() is VelocFileSystem
 
 
-def test_the_entry_point_names_the_class(root: Path) -> None:
-    text = (root / "pyproject.toml").read_text()
-    assert '[project.entry-points."fsspec.specs"]\nvelocpy = "velocpy.fs:VelocFileSystem"\n' in text
+def test_a_url_suffices_without_an_import(tmp_path: Path, run_python: Any) -> None:
+    done = run_python(
+        """
+        import sys, fsspec
+        with fsspec.open(sys.argv[1], "wb", host="16MiB", disk="64MiB") as file:
+            file.write(b"bytes")
+        with fsspec.open(sys.argv[1], "rb") as file:
+            print(file.read())
+        """,
+        f"velocpy://{tmp_path}/run.velocpy/a",
+    )
+    assert (done.stdout, done.stderr) == ("b'bytes'\n", "")
 
 
 # --- torch ---

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
@@ -21,7 +20,10 @@ transformers = pytest.importorskip("transformers")
 from velocpy.integrations.hf import RollbackCallback  # noqa: E402
 
 #: What transformers says of its own parts.
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
+pytestmark = [
+    pytest.mark.usefixtures("frozen_imports"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning"),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -173,18 +175,3 @@ def test_bad_options_of_the_policy_leave_no_store_open(tmp_path: Path) -> None:
     with pytest.raises(errors.InvalidArgument, match="every"):
         trainer(tmp_path, Spoilt({}), callback).train()
     assert velocpy.stores() == before
-
-
-def test_without_transformers_the_error_says_what_to_install(run_python: Callable[..., CompletedProcess[str]]) -> None:
-    done = run_python(
-        """
-        import sys
-        sys.modules["transformers"] = None
-        import velocpy
-        try:
-            import velocpy.integrations.hf
-        except velocpy.errors.VelocError as error:
-            print(error)
-        """
-    )
-    assert "needs transformers, which is not installed: pip install 'velocpy[hf]'" in done.stdout

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import logging
 import math
@@ -13,7 +12,6 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from subprocess import CompletedProcess
 from types import SimpleNamespace
 from typing import Any
 
@@ -40,19 +38,13 @@ from velocpy.integrations.lightning.content import checkpoint_of, placement, tre
 from velocpy.integrations.lightning.removals import Removals  # noqa: E402
 
 #: What Lightning, and torch below it, say of their own parts.
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
+pytestmark = [
+    pytest.mark.usefixtures("frozen_imports"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning"),
+]
 
 BATCHES = 8
 SIZES: dict[str, Any] = {"host": "64MiB", "disk": "256MiB"}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def fast_collections() -> Iterator[None]:
-    """Leave what the imports made out of the collections behind each test."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)
@@ -627,18 +619,3 @@ def test_a_checkpoint_that_cannot_become_durable_is_an_error(tmp_path: Path) -> 
         finally:
             io.teardown()
     assert velocpy.stores() == ()
-
-
-def test_without_lightning_the_error_says_what_to_install(run_python: Callable[..., CompletedProcess[str]]) -> None:
-    done = run_python(
-        """
-        import sys
-        sys.modules["lightning"] = None
-        import velocpy
-        try:
-            import velocpy.integrations.lightning
-        except velocpy.errors.VelocError as error:
-            print(error)
-        """
-    )
-    assert "needs lightning, which is not installed: pip install 'velocpy[lightning]'" in done.stdout

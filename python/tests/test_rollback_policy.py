@@ -16,6 +16,7 @@ from velocpy.training import Checkpointer, LossGuard, RollbackPolicy
 from velocpy.training.policy import scale_rates
 
 torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.usefixtures("frozen_imports")
 
 
 def test_losses_that_are_no_numbers_are_refused_at_once() -> None:

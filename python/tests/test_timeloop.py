@@ -26,7 +26,10 @@ cs = pytest.importorskip("checkpoint_schedules")
 from velocpy.adjoint.timeloop import layout  # noqa: E402  (it imports torch)
 
 #: The package says this of its largest table.
-pytestmark = pytest.mark.filterwarnings("ignore:Numba not available:RuntimeWarning")
+pytestmark = [
+    pytest.mark.usefixtures("frozen_imports"),
+    pytest.mark.filterwarnings("ignore:Numba not available:RuntimeWarning"),
+]
 
 RAM = cs.StorageType.RAM
 
@@ -57,15 +60,6 @@ SCHEDULES: dict[str, Callable[[int], Any]] = {
 def small_store() -> velocpy.Store:
     """Too small to hold the states of a loop in memory."""
     return velocpy.open(host="128KiB", disk="64MiB")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _frozen() -> Iterator[None]:
-    """The search for leaks after each test looks through its objects only, not through those of torch."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture
