@@ -16,7 +16,8 @@ import pytest
 from conftest import RunPython
 
 import velocpy
-from velocpy import restoring, streams
+from velocpy import streams
+from velocpy import tasks as task_loops
 
 MIB = 1 << 20
 
@@ -449,14 +450,14 @@ def test_a_step_is_cancelled_while_it_waits_for_room(store: velocpy.Store, last:
 def held(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """Stops restores in their threads when they have succeeded and their tasks have not heard of it."""
     gate = SimpleNamespace(succeeded=threading.Event(), go=threading.Event())
-    offer = restoring._Step.offer
+    offer = task_loops._Step.offer
 
-    def stopped(self: restoring._Step, *, may_be_refused: bool) -> None:
+    def stopped(self: task_loops._Step, *, may_be_refused: bool) -> None:
         gate.succeeded.set()
         assert gate.go.wait(GUARD)
         offer(self, may_be_refused=may_be_refused)
 
-    monkeypatch.setattr(restoring._Step, "offer", stopped)
+    monkeypatch.setattr(task_loops._Step, "offer", stopped)
     return gate
 
 
@@ -495,7 +496,7 @@ def test_a_step_is_cancelled_between_success_and_its_task(
     store: velocpy.Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The event loop knows of the success, and the task is cancelled before it runs."""
-    wake = restoring._wake
+    wake = task_loops._wake
 
     async def main() -> None:
         history = filled(store, 3)
@@ -508,10 +509,10 @@ def test_a_step_is_cancelled_between_success_and_its_task(
             assert offered.done()
             task.cancel()
 
-        monkeypatch.setattr(restoring, "_wake", wake_too_late)
+        monkeypatch.setattr(task_loops, "_wake", wake_too_late)
         with pytest.raises(asyncio.CancelledError):
             await asyncio.wait_for(task, GUARD)
-        monkeypatch.setattr(restoring, "_wake", wake)
+        monkeypatch.setattr(task_loops, "_wake", wake)
         assert [key async for key, _ in loop] == [2, 1]
 
     asyncio.run(main())
@@ -607,7 +608,7 @@ def test_an_event_loop_that_ends_in_the_middle_of_a_step(
     store: velocpy.Store, held: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The thread gives the lease back and ends, although nobody answers it."""
-    monkeypatch.setattr(restoring, "_LOOK", 0.01)
+    monkeypatch.setattr(task_loops, "_LOOK", 0.01)
     history = filled(store, 3)
     history.hint([2])
     loop = asyncio.new_event_loop()
