@@ -131,7 +131,8 @@ class Labels:
         places |= {"record": record.at, "before": record.length, "slots": record.slots, "capacity": record.capacity}
         self._ends_bytes = CUT_END * (len(cuts or (0,)) + 1)
         self.ends = places["ends"] = allocate(self._ends_bytes)
-        steps = list(self._steps(_ranges(cuts or (self.chunks,))))
+        # A cut without chunks has nothing to launch, and a driver refuses a launch without blocks.
+        steps = [step for step in self._steps(_ranges(cuts or (self.chunks,))) if step.blocks]
         states = [16 * step.blocks if step.reads_parts else 0 for step in steps]
         self._zeros_bytes = COUNTS.itemsize + sum(states)
         self._zeros = self.counts = places["counts"] = allocate(self._zeros_bytes)

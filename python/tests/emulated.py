@@ -122,6 +122,7 @@ class EmulatedDriver:
             assert name in {"cuStreamCreateWithPriority", *waits}
 
     def launch(self, name: str, blocks: int, threads: int, parameter: np.ndarray, stream: object = None) -> None:
+        assert blocks > 0, f"{name}: a driver refuses a launch without blocks"
         if self._captured is not None:
             self._captured.append((self.launch, name, blocks, threads, parameter.copy()))
             return

@@ -99,12 +99,13 @@ def test_another_model_changes_nothing():
     run(model, optimizer, 1)
     with velocpy.open(device="256MiB", host="512MiB") as store:
         velocpy.Checkpointer(store, model=torch.nn.Linear(256, 8).cuda()).save(0)
+        velocpy.Checkpointer(store, model=torch.nn.Linear(256, 9).cuda(), history="x").save(0)
+        other = torch.nn.Linear(256, 8).cuda()
         before = seen(model, optimizer)
         with pytest.raises(errors.StateMismatch):
             velocpy.Checkpointer(store, model=model).restore()
-        velocpy.Checkpointer(store, model=torch.nn.Linear(256, 9).cuda(), history="x").save(0)
         with pytest.raises(errors.StateMismatch, match="Nothing was restored"):
-            velocpy.Checkpointer(store, model=torch.nn.Linear(256, 8).cuda(), history="x").restore()
+            velocpy.Checkpointer(store, model=other, history="x").restore()
         assert same(seen(model, optimizer), before)
 
 

@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,9 @@ FORMS = (
 _DEVICE_FORMS = (
     'Give bytes, a text like "4GiB", a share of what is free as 0.25 or "25%", or a mapping of devices to these.'
 )
+
+#: Of a device whose arrays are captured into host memory: what is larger passes the device tier by.
+_PASSED_BY = 1 * MIB
 
 _AUTO_SHARE = 4
 _AUTO_MOST = 32 * GIB
@@ -191,6 +194,20 @@ def device_budgets(device: DeviceBudgets | None, least: int = 1) -> list[dict[st
         return []
     sizes: Mapping[Any, Any] = device if isinstance(device, Mapping) else {_current_device(): device}
     return [{"ordinal": _ordinal(name), **_part(size, least)} for name, size in sizes.items()]
+
+
+def passed_by(ordinals: Iterable[int]) -> dict[int, int] | None:
+    """Budgets of devices whose arrays are to be captured into host memory; None without a device.
+
+    A store takes arrays only of devices that have a budget. This one is small, so that hardly any checkpoint fits.
+
+    Examples
+    --------
+    >>> from velocpy.budget import passed_by
+    >>> passed_by([1]), passed_by([])
+    ({1: 1048576}, None)
+    """
+    return dict.fromkeys(sorted(set(ordinals)), _PASSED_BY) or None
 
 
 def _part(size: object, least: int) -> dict[str, int | float]:

@@ -19,6 +19,7 @@ from torch.distributed.checkpoint.storage import StorageWriter, WriteResult
 from torch.futures import Future
 
 import velocpy
+from velocpy.budget import passed_by
 from velocpy.checks import require_whole
 from velocpy.choices import Reduction, Size
 from velocpy.closing import Closing
@@ -56,10 +57,10 @@ class _Save:
 class Writer(Closing, StorageWriter):
     """Writes checkpoints into a store of this rank, which it opens at the first save and keeps open until `close`.
 
-    Tensors go to the disk from where they are, without a copy in host memory unless they are reduced. ``dcp.save``
-    returns when all of them are durable and the checkpoint is complete. With ``dcp.async_save`` that happens in its
-    thread; several of them may be in progress. Only one writer at a time can have the store of a rank open: the save of
-    another one raises `StoreLocked`, which DCP reports within its ``CheckpointException``.
+    Tensors go to the disk from where they are, without a copy in host memory unless they are reduced or lie on a
+    device. ``dcp.save`` returns when all of them are durable and the checkpoint is complete. With ``dcp.async_save``
+    that happens in its thread; several of them may be in progress. Only one writer at a time can have the store of a
+    rank open: the save of another one raises `StoreLocked`, which DCP reports within its ``CheckpointException``.
 
     Parameters
     ----------
@@ -106,6 +107,8 @@ class Writer(Closing, StorageWriter):
         self._reduce = reduce
         self._budgets: dict[str, Any] = {"host": host, "disk": disk}
         self._store: Store | None = None
+        #: The CUDA device of the store: that of its rank, if it has one.
+        self._device: int | None = None
         self._rank = 0
         self._key = key_of(None)
         self._saves: dict[threading.Thread, _Save] = {}
@@ -127,7 +130,9 @@ class Writer(Closing, StorageWriter):
         self._rank = _own_rank() if rank is None else int(rank)
         with _OPENING:
             if self._store is None or self._store.closed:
-                self._store = velocpy.open(directory_of(self._path, self._rank), **self._budgets)
+                self._device = torch.cuda.current_device() if torch.cuda.is_initialized() else None
+                device = None if self._device is None else passed_by([self._device])
+                self._store = velocpy.open(directory_of(self._path, self._rank), device=device, **self._budgets)
         self._begin(self._store, METADATA if kwargs.get("use_collectives", True) else LOCAL)
 
     def _begin(self, store: Store, metadata: str) -> None:
@@ -155,7 +160,7 @@ class Writer(Closing, StorageWriter):
         self._drop_unneeded(store, plan.storage_data)
         current = self._saves[threading.current_thread()]
         save = current.name = f"{current.key}#{uuid.uuid4().hex}"
-        regions = {region_of(item.index): _region(item, planner) for item in plan.items}
+        regions = {region_of(item.index): _region(item, planner, self._device) for item in plan.items}
         if regions:
             history = store.history(DATA, reduce=self._reduce)
             # Only what lies in the host tier is reduced; the rest goes down from where it is.
@@ -262,9 +267,10 @@ def _saves_in(store: Store) -> set[str] | None:
     return {save for history in found for key in history for save in (history.meta(key) or {}).get("saves", ())}
 
 
-def _region(item: WriteItem, planner: SavePlanner) -> Any:
-    """What is written for an item: a tensor, or the bytes of another object."""
+def _region(item: WriteItem, planner: SavePlanner, device: int | None) -> Any:
+    """What is written for an item: a tensor, on the host where it lies on another device, or bytes of an object."""
     data = planner.resolve_data(item)
     if isinstance(data, io.BytesIO):
         return np.frombuffer(data.getbuffer(), np.uint8)
-    return data.detach()
+    data = data.detach()
+    return data if data.device.type == "cuda" and data.device.index == device else data.cpu()

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
+from velocpy.budget import passed_by
 from velocpy.checks import require_whole
 from velocpy.choices import DeviceBudgets, Reduction, Size
 from velocpy.closing import Closing
@@ -17,7 +18,7 @@ from velocpy.store import History, Store
 from velocpy.ticket import Ticket
 from velocpy.tuning import Tuning
 
-from .parts import Part, parts_of
+from .parts import Part, devices_of, parts_of
 from .randomness import GlobalRandom
 from .restoring import DURABLE, Restoring
 
@@ -49,7 +50,8 @@ class Checkpointer(Closing):
         A store that is open, and stays so; without one the next four arguments open one, which `close` closes.
     path, device, host, disk
         As for `velocpy.open`. Host memory has to hold ``keep`` snapshots and one more; with a disk tier those that do
-        not fit go there.
+        not fit go there. Without ``device``, tensors on the devices where the parts have some now are captured into
+        host memory.
     history
         Name of the history in the store.
     keep
@@ -115,6 +117,8 @@ class Checkpointer(Closing):
             self._parts["random"] = Part("random", GlobalRandom())
         self._owns = store is None
         if store is None:
+            if device is None:
+                device = passed_by(devices_of(self._parts.values()))
             store = open_store(path, device=device, host=host, disk=disk, verify="first", tuning=Tuning(flush="lazy"))
         elif path is not None:
             raise InvalidArgument("give a store or a path, not both.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from velocpy.errors import InvalidArgument, InvalidType, StateMismatch
@@ -24,6 +24,13 @@ class Stateful(Protocol):
     def state_dict(self) -> Any: ...
 
     def load_state_dict(self, state: Any) -> Any: ...
+
+
+def devices_of(parts: Iterable[Part]) -> set[int]:
+    """The numbers of the CUDA devices on which tensors of the parts' states lie now."""
+    states = [part.state() for part in parts]
+    tensors = [leaf for state in states for _, leaf in filling.leaves(state) if is_tensor(leaf)]
+    return {tensor.device.index for tensor in tensors if tensor.device.type == "cuda"}
 
 
 class Part:
