@@ -51,8 +51,8 @@ _DEVICE_FORMS = (
     'Give bytes, a text like "4GiB", a share of what is free as 0.25 or "25%", or a mapping of devices to these.'
 )
 
-#: Of a device whose arrays are captured into host memory: what is larger passes the device tier by.
-_PASSED_BY = 1 * MIB
+#: Of a device whose arrays are captured into host memory: the least that a device maps. What is larger passes it by.
+_PASSED_BY = 2 * MIB
 
 _AUTO_SHARE = 4
 _AUTO_MOST = 32 * GIB
@@ -205,7 +205,7 @@ def passed_by(ordinals: Iterable[int]) -> dict[int, int] | None:
     --------
     >>> from velocpy.budget import passed_by
     >>> passed_by([1]), passed_by([])
-    ({1: 1048576}, None)
+    ({1: 2097152}, None)
     """
     return dict.fromkeys(sorted(set(ordinals)), _PASSED_BY) or None
 

@@ -30,7 +30,8 @@ class Reader(Closing, StorageReader):
     """Reads checkpoints that a `Writer` has written, also while it has its stores open.
 
     Of each tensor the parts alone are read that this rank asks for, straight into its memory, and compared with their
-    checksums: in leaves of 256 KiB, which are verified one by one.
+    checksums: in leaves of 256 KiB, which are verified one by one. What belongs on a device is copied there from host
+    memory.
 
     Parameters
     ----------
@@ -172,13 +173,10 @@ class Reader(Closing, StorageReader):
                     f"the part of {item.storage_index.fqn!r} has the shape {tuple(item.lengths)}, and the tensor "
                     f"{tuple(tensor.shape)}."
                 )
-        rooms = {
-            region: tensor if tensor.dtype == self._dtype(item) else torch.empty_like(tensor, dtype=self._dtype(item))
-            for region, (item, tensor) in batch.items()
-        }
+        rooms = {region: _room(tensor, self._dtype(item)) for region, (item, tensor) in batch.items()}
         history.restore(save, into=rooms, parts={region: _part(item) for region, (item, _) in batch.items()})
         for region, (_, tensor) in batch.items():
-            if rooms[region] is not tensor:  # DCP casts, too
+            if rooms[region] is not tensor:
                 tensor.copy_(rooms[region])
 
     def _dtype(self, item: ReadItem) -> torch.dtype:
@@ -188,6 +186,13 @@ class Reader(Closing, StorageReader):
                 f"{item.storage_index.fqn!r} is no tensor in checkpoint {self._key!r}.", key=self._key
             )
         return stored.properties.dtype
+
+
+def _room(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Where a store puts elements of this dtype for a tensor: DCP casts, and stores that are read have no device."""
+    if tensor.dtype == dtype and tensor.device.type == "cpu":
+        return tensor
+    return torch.empty_like(tensor, dtype=dtype, device="cpu")
 
 
 def _part(item: ReadItem) -> tuple[Any, ...]:
