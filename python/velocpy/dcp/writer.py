@@ -130,7 +130,7 @@ class Writer(Closing, StorageWriter):
         self._rank = _own_rank() if rank is None else int(rank)
         with _OPENING:
             if self._store is None or self._store.closed:
-                self._device = torch.cuda.current_device() if torch.cuda.is_initialized() else None
+                self._device = _current_device()
                 device = None if self._device is None else passed_by([self._device])
                 self._store = velocpy.open(directory_of(self._path, self._rank), device=device, **self._budgets)
         self._begin(self._store, METADATA if kwargs.get("use_collectives", True) else LOCAL)
@@ -265,6 +265,12 @@ def _saves_in(store: Store) -> set[str] | None:
     if not found:
         return None
     return {save for history in found for key in history for save in (history.meta(key) or {}).get("saves", ())}
+
+
+def _current_device() -> int | None:
+    """The device of this process, if it uses one."""
+    used: bool = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    return torch.cuda.current_device() if used else None
 
 
 def _region(item: WriteItem, planner: SavePlanner, device: int | None) -> Any:

@@ -27,9 +27,8 @@ class Stateful(Protocol):
 
 
 def devices_of(parts: Iterable[Part]) -> set[int]:
-    """The numbers of the CUDA devices on which tensors of the parts' states lie now."""
-    states = [part.state() for part in parts]
-    tensors = [leaf for state in states for _, leaf in filling.leaves(state) if is_tensor(leaf)]
+    """The numbers of the CUDA devices on which modules and optimizers have tensors now."""
+    tensors = [tensor for part in parts for tensor in part.tensors()]
     return {tensor.device.index for tensor in tensors if tensor.device.type == "cuda"}
 
 
@@ -43,6 +42,10 @@ class Part:
     def state(self) -> Any:
         """The state now, as a tree; its tensors are those of the object."""
         return encode(self.holder.state_dict(), (self.name,))
+
+    def tensors(self) -> Iterable[torch.Tensor]:
+        """The tensors that the object is known to have."""
+        return ()
 
     def targets(self, saved: Any) -> dict[Path, torch.Tensor] | None:
         """The object's own tensors that get the saved elements, by their paths; None: it takes its state as a whole.
@@ -69,9 +72,12 @@ class ModulePart(Part):
 
     holder: Any
 
+    def tensors(self) -> Iterable[torch.Tensor]:
+        return (*self.holder.parameters(), *self.holder.buffers())
+
     def targets(self, saved: Any) -> dict[Path, torch.Tensor] | None:
         found = filling.pairs(self.state(), saved, (self.name,))
-        own = {_place(tensor) for tensor in (*self.holder.parameters(), *self.holder.buffers())}
+        own = {_place(tensor) for tensor in self.tensors()}
         direct = all(_place(tensor) in own for tensor in found.values())
         # What get_extra_state() gave, and what hooks made of a state, goes back through load_state_dict.
         return found if direct and filling.only_arrays(decode(saved)) else None
@@ -91,6 +97,9 @@ class OptimizerPart(Part):
     """
 
     holder: Any
+
+    def tensors(self) -> Iterable[torch.Tensor]:
+        return [tensor for group in self.holder.param_groups for tensor in group["params"]]
 
     def targets(self, saved: Any) -> dict[Path, torch.Tensor] | None:
         state = self.state()
