@@ -19,6 +19,7 @@ from benchmarks.disk import commits, deduplicated, disk, durable, opening, reduc
 from benchmarks.engines.contenders import has_gpu
 from benchmarks.host import calls, capture, decision, scale, sweep, twins
 from benchmarks.paper import coldstart, shot
+from benchmarks.training import snapshots
 from velocpy.bench import machine
 from velocpy.bench.report import Report
 from velocpy.budget import parse_size
@@ -52,6 +53,7 @@ BENCHMARKS: dict[str, tuple[Callable[..., Report], str]] = {
     "stored": (stored.run, "histories of a device that go on to a disk, beside the same as they are"),
     "accumulated": (accumulated.run, "Maurya et al., HiPC'23: small checkpoints encoded each alone, and together"),
     "scheduled": (scheduled.run, "Maurya et al., HiPC'23: schedules of what is encoded, beside fixed ones"),
+    "snapshots": (snapshots.run, "snapshots of a model and its optimizer, beside PyTorch's stager (needs torch)"),
     "coldstart": (coldstart.run, "Maurya et al., HiPC'22: the first checkpoints of a process"),
 }
 
@@ -85,6 +87,7 @@ QUICK: dict[str, dict[str, object]] = {
     "stored": {"size": 128 << 10, "rounds": 1},
     "accumulated": {"sizes": (16 << 10,), "total": 256 << 10, "rounds": 1, "room": 1 << 20},
     "scheduled": {"cells": (scheduled.Cell(64 << 10, (4.0,), 0),), "total": 512 << 10, "rounds": 1, "room": 1 << 20},
+    "snapshots": {"size": 4 << 20, "rounds": 1},
     "coldstart": {"cells": "tiny"},
 }
 
