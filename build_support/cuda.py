@@ -13,7 +13,7 @@ from setuptools.errors import ExecError
 
 from . import toolchain
 from .artifact import BuildArtifact
-from .switches import wants_kernels
+from .switches import architectures, wants_kernels
 
 FATBIN = "velocpy_kernels.fatbin"
 SOURCE = Path("cuda", "velocpy_kernels.cu")
@@ -23,7 +23,7 @@ CODEC_SOURCE = Path("cuda", "velocpy_codec.cu")
 SUFFIXES = {".cu", ".cuh", ".h"}
 MAGIC = 0xBA55ED50.to_bytes(4, "little")
 
-# Machine code for these, and PTX of the last for what comes after.
+# Machine code for these, or those of them that VELOCPY_CUDA_ARCHITECTURES names, and PTX of the last for later GPUs.
 ARCHITECTURES = (80, 86, 89, 90, 100, 120)
 FLAGS = (
     *("-std=c++17", "-O3", "-Werror", "all-warnings"),
@@ -146,5 +146,6 @@ def find_nvcc() -> str:
 
 
 def _targets() -> list[str]:
-    codes = [(arch, f"sm_{arch}") for arch in ARCHITECTURES] + [(ARCHITECTURES[-1], f"compute_{ARCHITECTURES[-1]}")]
+    wanted = architectures(ARCHITECTURES)
+    codes = [(arch, f"sm_{arch}") for arch in wanted] + [(wanted[-1], f"compute_{wanted[-1]}")]
     return [part for arch, code in codes for part in ("-gencode", f"arch=compute_{arch},code={code}")]

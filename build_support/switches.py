@@ -18,3 +18,15 @@ def wants_kernels() -> bool:
 def compiles_kernels() -> bool:
     """Whether the build compiles them, and needs a CUDA compiler for it."""
     return wants_kernels() and not os.environ.get("VELOCPY_PREBUILT_KERNELS")
+
+
+def architectures(known: tuple[int, ...]) -> tuple[int, ...]:
+    """Those of ``known`` that VELOCPY_CUDA_ARCHITECTURES names, with commas between; all where it is not set."""
+    value = os.environ.get("VELOCPY_CUDA_ARCHITECTURES", "")
+    wanted = {part.strip() for part in value.split(",") if part.strip()} or set(map(str, known))
+    if unknown := sorted(wanted - set(map(str, known))):
+        raise OptionError(
+            f"VELOCPY_CUDA_ARCHITECTURES is {value!r}, and {', '.join(unknown)} is none of "
+            f"{', '.join(map(str, known))}. Give your GPUs' own: nvidia-smi --query-gpu=compute_cap says 9.0 for 90."
+        )
+    return tuple(number for number in known if str(number) in wanted)

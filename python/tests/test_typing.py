@@ -69,16 +69,22 @@ async def tasks(store: velocpy.Store, u: Array) -> None:
 """
 
 
-def checked(tmp_path: Path, text: str) -> str:
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What mypy remembers of the package, which takes it half a minute to read."""
+    return tmp_path_factory.mktemp("mypy")
+
+
+def checked(cache: Path, tmp_path: Path, text: str) -> str:
     pytest.importorskip("mypy")
     program = tmp_path / "use.py"
     program.write_text(text)
-    command = [sys.executable, "-m", "mypy", "--strict", "--no-incremental", "--no-error-summary", str(program)]
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(cache), "--no-error-summary", str(program)]
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path).stdout
 
 
-def test_what_calls_return_is_known(tmp_path: Path) -> None:
-    assert checked(tmp_path, USE) == ""
+def test_what_calls_return_is_known(cache: Path, tmp_path: Path) -> None:
+    assert checked(cache, tmp_path, USE) == ""
 
 
 SIMULATE = "velocpy.simulate([1], [0], interval=1, tiers=[(1, 1, 1)], copy_rate=1, "
@@ -101,9 +107,9 @@ MISSPELT = (
 )
 
 
-def test_misspelt_choices_are_found(tmp_path: Path) -> None:
+def test_misspelt_choices_are_found(cache: Path, tmp_path: Path) -> None:
     right = f"{USE}{SIMULATE}hints='one', policy='fifo', flush='eager')\n"
-    found = checked(tmp_path, right + "\n".join(MISSPELT))
+    found = checked(cache, tmp_path, right + "\n".join(MISSPELT))
     first = len(right.splitlines()) + 1
     lines = [int(line.split(":")[1]) for line in found.splitlines() if "error" in line]
     assert lines == list(range(first, first + len(MISSPELT))), found
