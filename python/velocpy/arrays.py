@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _core, devices
+from . import _core, devices, jax_arrays
 from .description import HOST, RAW, TORCH, Description
 
 # The shim looks up dtype_from_text, dtype_of_region, same_dtype and torch_text in this module.
@@ -57,6 +57,9 @@ def describe(array: Any, label: Any, stream: Any = None) -> np.ndarray[Any, Any]
         return copied
     if isinstance(array, tuple):
         return _describe_raw(array, label)
+    shown = jax_arrays.on_host(array, label) if jax_arrays.is_array(array) else None
+    if shown is not None:
+        return shown
     on_device = devices.describe(array, label, stream)
     if on_device is not None:
         return on_device
