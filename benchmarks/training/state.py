@@ -38,7 +38,8 @@ class Training:
 
     def state(self) -> dict[str, Any]:
         """The states of model and optimizer."""
-        return {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}
+        # The stager copies no OrderedDict.
+        return {"model": dict(self.model.state_dict()), "optimizer": self.optimizer.state_dict()}
 
     def begin(self) -> None:
         """Gives the state new values."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,13 @@ from velocpy.errors import InvalidArgument, InvalidType
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
+
+
+@pytest.fixture(autouse=True)
+def on_the_host() -> Iterator[None]:
+    with jax.default_device(jax.devices("cpu")[0]):
+        yield
+
 
 DTYPES = ("float32", "float16", "bfloat16", "float8_e4m3fn", "int8", "uint32", "bool", "complex64")
 
