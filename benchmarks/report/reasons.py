@@ -35,15 +35,15 @@ REASONS = {
         "fixed schedules differ by up to 29 %. Medians of a cell's runs differ by some 5 % themselves."
     ),
     r"dedup: .*GB/s": (
-        "Chunks of 128 B of which none has changed are scanned at 3.1 TB/s on an H200, and with the launches and the copy "
-        "of what was found 2.9 TB/s are left; a kernel that only reads the region comes to 4.5 TB/s. A tree needs 0.35 ms "
-        "more than the 1.6 ms of its scan: 0.15 ms to join subtrees, also where none has changed, and the rest in "
-        "launches that find nothing to do. With chunks of 512 B it misses the bars by less."
+        "Chunks of 128 B of which none has changed are scanned at 3.1 TB/s on an H200, and with the launches and the "
+        "copy of what was found 2.9 TB/s are left; a kernel that only reads the region comes to 4.5 TB/s. A tree needs "
+        "0.35 ms more than the 1.6 ms of its scan: 0.15 ms to join subtrees, also where none has changed, and the rest "
+        "in launches that find little to do. With chunks of 512 B it misses the bars by less."
     ),
     r"vectors: ": (
         "The entries of a tree are nearly as many as those of a list where vectors change here and there, as those of "
-        "these graphs do: both methods find the same chunks, and metadata are a small part of what is copied. The paper "
-        "has graphs with ten times as many vertices. nvCOMP was not there in this run."
+        "these graphs do: both methods find the same chunks, and metadata are a small part of what is copied. The "
+        "graphs are smaller than the paper's. nvCOMP was not there in this run."
     ),
     r"dedup: 2 MiB": (
         "A memset and three kernels run one after the other, and each waits several times in a row for memory that no "
