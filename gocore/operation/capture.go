@@ -11,6 +11,7 @@ import (
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/devicememory"
 	"velocpy/gocore/transfer/borrow"
+	"velocpy/gocore/transfer/path"
 	"velocpy/gocore/transfer/pending"
 	"velocpy/gocore/transfer/slots"
 )
@@ -38,6 +39,7 @@ type capture struct {
 	asked   int64          // time of the call, ns
 	source  *borrow.Source // the caller's memory that a transfer reads, when the operation itself copies nothing
 	time    moment         // of the group that the capture is made with; zero: the clocks tell
+	hashed  *path.Sums     // computed by the device; written by the goroutine of async until it has ended
 
 	blocker      engine.Blocker         // cause of the present wait for room …
 	blockedSince int64                  // … and since when; the time before that is in blocked

@@ -6,6 +6,7 @@ import (
 	"velocpy/gocore/device"
 	"velocpy/gocore/tier/devicememory"
 	"velocpy/gocore/transfer/borrow"
+	"velocpy/gocore/transfer/path"
 	"velocpy/gocore/transfer/pending"
 	"velocpy/gocore/transfer/slots"
 )
@@ -79,7 +80,8 @@ func (op *capture) endQueued(out *Outcome, b *checkpoint.Version, sums device.Su
 	return op.endCapture(out, nil)
 }
 
-// captureToHost copies from the device to a slot of the host tier, waits for the copy, and computes the checksums on the CPU.
+// captureToHost copies from the device to a slot of the host tier and waits for the copy. Checksums that the device did not compute are computed on the
+// CPU.
 func (op *capture) captureToHost(out *Outcome) (status.Code, error) {
 	b := op.capture.Rec.Version
 	if op.job == nil {
@@ -89,14 +91,18 @@ func (op *capture) captureToHost(out *Outcome) (status.Code, error) {
 			if err != nil {
 				return op.endQueued(out, b, nil, err)
 			}
-			op.startAsync(a, ready, func(gate *borrow.Source) error {
-				return slots.GatherToHost(op.s, a, a.RunSync, gate, slot, spans, b.Layout.All())
+			op.startAsync(a, ready, func(gate *borrow.Source) (err error) {
+				op.hashed, err = path.CaptureToHost(op.s, a, gate, slot, spans)
+				return err
 			})
 		}
 		if done, err := op.async.ended(); !done {
 			return status.Pending, nil
 		} else if err != nil {
 			return op.endQueued(out, b, nil, err)
+		}
+		if op.hashed != nil {
+			return op.endHashed(out)
 		}
 		op.job = slots.VerifyJob(op.s, op.slot, b.Layout.Spans)
 	}
@@ -105,4 +111,14 @@ func (op *capture) captureToHost(out *Outcome) (status.Code, error) {
 	}
 	defer op.freeJob()
 	return op.endCopyIn(out)
+}
+
+// endHashed ends a capture whose checksums are known.
+func (op *capture) endHashed(out *Outcome) (status.Code, error) {
+	op.s.Lock()
+	defer op.s.Leave()
+	version := op.capture.Rec.Version
+	version.Keep(op.hashed.Regions)
+	version.KeepLeaves(op.hashed.Leaves)
+	return op.endWithBytes(out)
 }

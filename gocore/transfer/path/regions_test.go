@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -12,6 +13,7 @@ import (
 	"velocpy/gocore/base/checksum"
 	"velocpy/gocore/cache"
 	"velocpy/gocore/config"
+	"velocpy/gocore/device"
 	"velocpy/gocore/device/hostdevice"
 	"velocpy/gocore/model"
 	"velocpy/gocore/tier/devicememory"
@@ -153,5 +155,63 @@ func TestRegionsThatAreTakenBack(t *testing.T) {
 		if reaches := d.spans[0].Bytes > 0 && d.spans[0].Offset < d.end()/2; reaches && !errors.Is(err, borrow.ErrAbandoned) {
 			t.Fatalf("memory was read that the caller has back: %v", err)
 		}
+	})
+}
+
+// leavesOf are the hashes of the leaves of regions with more than one.
+func leavesOf(d *drawn) (all []uint64) {
+	for _, span := range d.spans {
+		if span.Bytes > checksum.LeafBytes {
+			for part := range slices.Chunk(d.slot[span.Offset:span.Offset+span.Bytes], checksum.LeafBytes) {
+				all = append(all, checksum.Leaf(part))
+			}
+		}
+	}
+	return all
+}
+
+// The device hashes what lies together in its memory, and the processor the rest.
+func TestCapturesIntoHostMemory(t *testing.T) {
+	a, err := devicememory.Open(hostdevice.New(hostdevice.Options{}), 0, 1<<20, devicememory.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.Close() }) // the bounce buffer is pinned until the device is closed, which this device reports
+	c := checked()
+	rapid.Check(t, func(t *rapid.T) {
+		d := draw(t, 1)
+		pinned := rapid.Bool().Draw(t, "pinned")
+		src, got := borrow.New(d.regions), make([]byte, d.end()+1) // an empty region at the end has an address of it too
+		hashes := 0
+		for i := range d.regions {
+			if together(&d.regions[i]) {
+				hashes++
+			}
+		}
+		sums, err := CaptureToHost(c, a, src, got, d.spans) // through the bounce buffer: a device cannot access this memory
+		if pinned {
+			copies := &deviceRegions{hostRegions: hostRegions{c: c, src: src}, a: a, spans: d.spans}
+			sums, err = copies.capture(got, func(run devicememory.Runner) error {
+				return run(func(lane device.Lane) error {
+					_, err := devicememory.Gather(lane, device.AddressOf(got), d.spans, d.regions, false)
+					return err
+				})
+			})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if known := sums != nil; known != (pinned && hashes > 0) {
+			t.Fatalf("checksums: %v, of %d regions for the device, pinned: %v", known, hashes, pinned)
+		}
+		if sums == nil {
+			sums = &Sums{Regions: make([]uint64, len(d.spans))}
+			for i, span := range d.spans {
+				sums.Regions[i] = checksum.Sum(got[span.Offset : span.Offset+span.Bytes])
+			}
+		} else if want := leavesOf(d); sums.Leaves != nil && !slices.Equal(sums.Leaves, want) { // this device does not tell them
+			t.Fatalf("%d hashes of leaves, not %d", len(sums.Leaves), len(want))
+		}
+		d.compare(t, got, sums.Regions)
 	})
 }
