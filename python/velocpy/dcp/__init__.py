@@ -6,6 +6,8 @@
     dcp.save(state_dict, storage_writer=writer, checkpoint_id="step-100")
     dcp.load(state_dict, storage_reader=velocpy.dcp.Reader("/scratch/run"), checkpoint_id="step-100")
 
+`Stager` copies a state into pinned memory for ``dcp.async_save``, so that the training goes on while it is written.
+
 Each rank has a store of its own in that directory. A checkpoint is there as a whole or not at all: it exists from the
 moment in which its metadata are durable, and they come last. It can be loaded by any number of ranks, each of which
 reads the parts that it asks for.
@@ -19,6 +21,7 @@ except ImportError as error:
     raise MissingExtra("torch", "torch", "velocpy.dcp") from error
 
 from .reader import Reader
+from .stager import Stager
 from .writer import Writer
 
-__all__ = ["Reader", "Writer"]
+__all__ = ["Reader", "Stager", "Writer"]
