@@ -56,7 +56,7 @@ class _Entry:
     @property
     def begin(self) -> int:
         """First byte in the storage."""
-        return self.tensor.storage_offset() * self.tensor.element_size()
+        return int(self.tensor.storage_offset()) * self.tensor.element_size()
 
     @property
     def span(self) -> int:

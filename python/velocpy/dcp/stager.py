@@ -40,8 +40,8 @@ class Stager(Closing, AsyncStager):
 
     - ``response.staging_completion.result()``, as late as the training allows;
     - `synchronize_staging`, which does the same for the last state;
-    - ``Stager(wait=True)``: ``async_save`` returns when the state is copied, and returns the future of the upload alone,
-      as it does with a stager that returns no future.
+    - ``Stager(wait=True)``: ``async_save`` returns when the state is copied, with the future of the upload alone, as
+      it does with a stager that returns no future.
 
     The staged state has copies of all tensors, on the CPU: of tensors that share elements (tied weights, views) one
     copy, which they share too, with their strides; of a DTensor this process's part. Other objects are copied by
