@@ -371,7 +371,7 @@ def backup(path: str, to: str, as_json: bool) -> None:
     epilog=examples(
         "velocpy export /scratch/run forward 7 state.npz",
         "velocpy export /scratch/run forward 7 state.safetensors --json",
-        "velocpy export /scratch/run training 1000 model.safetensors --max-shard-size 5GB",
+        "velocpy export run training 9 model.safetensors --max-shard-size 5GB",
     ),
 )
 @directory
