@@ -25,7 +25,7 @@ pytestmark = [
 
 def same(a: Any, b: Any) -> bool:
     def raw(tensor: Any) -> Any:
-        return tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+        return tensor.detach().cpu().resolve_conj().contiguous().reshape(-1).view(torch.uint8)
 
     return a.dtype == b.dtype and a.shape == b.shape and (not a.numel() or torch.equal(raw(a), raw(b)))
 
@@ -69,7 +69,7 @@ def test_a_state_is_staged_bitwise_and_does_not_follow_its_sources(wait: bool) -
             sources = [tensor for tensor in leaves(state) if not tensor.is_conj()]
             kept = [tensor.clone() for tensor in sources]
             for tensor in sources:
-                tensor.zero_()
+                tensor.copy_(torch.zeros_like(tensor, dtype=torch.float32))
             torch.cuda.synchronize()
             copies = list(leaves(got))
             assert len(copies) == len(expected)
@@ -136,6 +136,18 @@ def test_memory_is_unregistered_in_the_end() -> None:
         assert bool((state["x"] == 1).all())
         del state
         assert stager.nbytes == 0
+
+
+def test_a_stager_that_is_forgotten_unregisters_its_memory() -> None:
+    import gc
+
+    tensor = torch.ones(8 << 20, device="cuda")
+    for _ in range(8):  # memory at an address that is still registered cannot be registered again
+        stager = Stager()
+        stager.stage({"x": tensor}).result(60)
+        assert stager.pinned_nbytes == 32 << 20
+        del stager
+        gc.collect()
 
 
 def test_a_stager_that_staged_host_tensors_pins_for_a_device() -> None:

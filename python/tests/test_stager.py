@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import time
 import warnings
 from collections import OrderedDict, defaultdict, namedtuple
 from concurrent.futures import Future
@@ -317,6 +318,41 @@ def test_async_save_takes_it(tmp_path: Path, wait: bool) -> None:
         assert torch.equal(loaded["model"]["w"], expected["w"] + number)
         assert torch.equal(loaded["model"]["tied"], expected["tied"])
         assert loaded["step"] == number
+
+
+class Failing(Writer):
+    """A writer whose disk fails."""
+
+    def write_data(self, *arguments: Any) -> Any:
+        raise OSError(28, "No space left on device")
+
+
+def test_memory_of_uploads_that_failed_comes_back(tmp_path: Path) -> None:
+    with Failing(tmp_path, host="16MiB", disk="64MiB") as writer, Stager(buffers=2, timeout=5) as stager:
+        for _ in range(5):
+            saved = dcp.async_save(
+                {"w": torch.ones(1000)}, storage_writer=writer, checkpoint_id="a", async_stager=stager, no_dist=True
+            )
+            saved.staging_completion.result(10)
+            with pytest.raises(dcp.api.CheckpointException, match="No space left"):
+                saved.upload_completion.result(30)
+            del saved
+        assert stager.nbytes <= 8000
+
+
+def test_an_upload_fails_with_the_error_of_the_staging(tmp_path: Path) -> None:
+    class Broken(Stager):
+        def _copy(self, *arguments: Any) -> None:
+            time.sleep(0.2)  # a device fails later
+            raise RuntimeError("CUDA error: an illegal memory access")
+
+    with Writer(tmp_path, host="16MiB", disk="64MiB") as writer, Broken() as stager:
+        saved = dcp.async_save(
+            {"w": torch.ones(3)}, storage_writer=writer, checkpoint_id="a", async_stager=stager, no_dist=True
+        )
+        for future in (saved.staging_completion, saved.upload_completion):
+            with pytest.raises(errors.TierIOError, match="illegal memory access"):
+                future.result(10)
 
 
 def test_the_file_writer_of_dcp_reads_what_it_staged(tmp_path: Path) -> None:

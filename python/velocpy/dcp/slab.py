@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import mmap
 import queue
@@ -18,6 +19,9 @@ from velocpy.quantity import exact
 #: cudaHostRegisterPortable: the memory counts as pinned for all devices of the process.
 _PORTABLE = 1
 
+#: Seconds before another slab is made: a thread that has ended its upload drops the state a little later.
+_GRACE = 0.005
+
 
 class Slab:
     """One mapping of memory, registered with CUDA where ``device`` is not None.
@@ -33,7 +37,8 @@ class Slab:
     def __init__(self, nbytes: int, device: torch.device | None) -> None:
         self.nbytes = nbytes
         self.device = device
-        self._address = 0  # of the registered memory
+        #: Ends the registration, at the latest with the slab: memory that is unmapped before stays registered.
+        self._registration: weakref.finalize[..., Slab] | None = None
         try:
             self._map = mmap.mmap(-1, max(nbytes, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         except OSError as error:
@@ -49,7 +54,7 @@ class Slab:
     @property
     def pinned(self) -> bool:
         """Whether CUDA knows this memory."""
-        return self._address != 0
+        return self._registration is not None
 
     def _register(self, device: torch.device) -> None:
         # A child of fork() would get copies of all pinned pages at once.
@@ -60,7 +65,8 @@ class Slab:
         with torch.cuda.device(device):  # otherwise this thread would make a context on device 0
             failure = int(_cudart().cudaHostRegister(address, len(self._map), _PORTABLE))
         if not failure:
-            self._address = address
+            self._registration = weakref.finalize(self, _unregister, address, device)
+            self._registration.atexit = False  # the driver may have gone by then
             return
         logging.getLogger("velocpy").warning(
             "CUDA registers no %s of host memory (error %d); states are staged into memory that is not pinned, slower.",
@@ -78,10 +84,14 @@ class Slab:
 
     def free(self) -> None:
         """Ends the registration. The mapping ends with the last tensor in it."""
-        if self._address:
-            address, self._address = self._address, 0
-            with torch.cuda.device(self.device):
-                _cudart().cudaHostUnregister(address)
+        if self._registration is not None:
+            self._registration()
+            self._registration = None
+
+
+def _unregister(address: int, device: torch.device) -> None:
+    with torch.cuda.device(device):
+        _cudart().cudaHostUnregister(address)
 
 
 def _cudart() -> Any:
@@ -111,10 +121,11 @@ class Pool:
         WaitTimeout
         """
         with suppress(queue.Empty):
-            return self._free.get_nowait()
+            return self._free.get(timeout=_GRACE) if self._made else self._free.get_nowait()
         if len(self._made) < self._limit:
             self._made.append(None)
             return None
+        gc.collect()  # the exception of an upload that failed refers to its state in a circle
         try:
             return self._free.get(timeout=timeout)
         except queue.Empty:
