@@ -170,6 +170,13 @@ def test_an_object_that_cannot_be_copied_is_named() -> None:
         assert stager.stage({"w": torch.ones(1)}).result(10)["w"].item() == 1
 
 
+def test_a_tensor_without_memory_is_named() -> None:
+    freed = torch.ones(10)
+    freed.untyped_storage().resize_(0)
+    with Stager() as stager, pytest.raises(errors.InvalidType, match=r"model\.w.*freed"):
+        stager.stage({"model": {"w": freed}})
+
+
 def test_a_state_that_holds_itself_is_refused() -> None:
     state: dict[str, Any] = {}
     state["again"] = state

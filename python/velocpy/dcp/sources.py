@@ -23,35 +23,37 @@ _Maker = Callable[[], Any]
 _Path = tuple[Any, ...]
 
 
-@dataclass(eq=False)
 class Run:
     """Bytes that are copied at once, and where their copy is."""
 
-    #: The source: bytes of one storage, or a tensor whose elements are copied in C order.
-    source: torch.Tensor
-    #: First byte in the storage.
-    begin: int
-    #: The copy, in a slab, as soon as there is one.
-    copy: torch.Tensor | None = None
+    __slots__ = ("begin", "copy", "nbytes", "source")
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the copy."""
-        return self.source.numel() * self.source.element_size()
+    def __init__(self, source: torch.Tensor, begin: int) -> None:
+        #: Bytes of one storage, or a tensor whose elements are copied in C order.
+        self.source = source
+        #: First byte in the storage.
+        self.begin = begin
+        #: Bytes of the copy.
+        self.nbytes: int = source.nbytes
+        #: In a slab, as soon as there is one.
+        self.copy: torch.Tensor | None = None
 
     def placed(self, slab: np.ndarray[Any, Any], offset: int) -> torch.Tensor:
         """The memory of the copy, as a storage of its own: writers copy tensors that have part of a storage."""
+        source = self.source
         flat = torch.frombuffer(slab, dtype=torch.uint8, count=self.nbytes, offset=offset)
-        self.copy = flat.view(self.source.dtype).view(self.source.shape)
+        self.copy = flat.view(source.dtype).view(source.shape)
         return self.copy
 
 
-@dataclass(eq=False)
 class _Entry:
     """A tensor of the state."""
 
-    tensor: torch.Tensor
-    run: Run | None = None
+    __slots__ = ("run", "tensor")
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.tensor = tensor
+        self.run: Run | None = None
 
     @property
     def begin(self) -> int:
@@ -75,7 +77,7 @@ class _Entry:
         if run is None:
             return torch.empty(tensor.shape, dtype=tensor.dtype)
         assert run.copy is not None
-        if run.source.dtype == tensor.dtype and run.source.shape == tensor.shape:
+        if run.source is tensor or (run.source.dtype == tensor.dtype and run.source.shape == tensor.shape):
             return run.copy
         offset = (self.begin - run.begin) // tensor.element_size()
         staged = torch.empty(0, dtype=tensor.dtype)
@@ -86,8 +88,12 @@ class _Entry:
 class Sources:
     """The tensors of one state: those that share elements are in one run, which is copied once."""
 
+    #: The CUDA devices that have tensors of the state.
+    devices: set[torch.device] = field(default_factory=set)
+    #: After `arrange`.
     runs: list[Run] = field(default_factory=list)
-    _entries: list[_Entry] = field(default_factory=list)
+    #: The tensors by the storages that they lie in.
+    _storages: dict[tuple[torch.device, int], list[_Entry]] = field(default_factory=dict)
     #: What `copy.deepcopy` has copied.
     _memo: dict[int, Any] = field(default_factory=dict)
 
@@ -103,7 +109,6 @@ class Sources:
             make = self._add(state, ())
         except RecursionError:
             raise InvalidType("the state is nested too deep, or holds itself; nothing was staged.") from None
-        self._arrange()
         return make
 
     def offsets(self) -> Iterator[tuple[Run, int]]:
@@ -117,10 +122,6 @@ class Sources:
     def nbytes(self) -> int:
         """Size of the slab that takes the copies."""
         return max((offset + run.nbytes for run, offset in self.offsets()), default=0)
-
-    def devices(self) -> set[torch.device]:
-        """The CUDA devices that have tensors of the state."""
-        return {run.source.device for run in self.runs if run.source.is_cuda}
 
     def _add(self, node: Any, path: _Path) -> _Maker:
         kind: Any = type(node)
@@ -154,7 +155,7 @@ class Sources:
         tensor = tensor.detach()
         if type(tensor) in (torch.Tensor, torch.nn.Parameter):
             if tensor.layout == torch.strided and not tensor.is_quantized and not tensor.is_meta:
-                return self._strided(tensor)
+                return self._strided(tensor, path)
         elif type(tensor).__name__ == "ShardedTensor":
             raise InvalidType(
                 f"the state at {name(path)!r} is a ShardedTensor; nothing was staged. Save DTensors, as FSDP2 has them "
@@ -189,25 +190,34 @@ class Sources:
             ) from error
         return lambda: copied
 
-    def _strided(self, tensor: torch.Tensor) -> _Maker:
+    def _strided(self, tensor: torch.Tensor, path: _Path) -> _Maker:
         if tensor.is_conj() or tensor.is_neg():
             tensor = tensor.resolve_conj().resolve_neg()
         entry = _Entry(tensor)
         if tensor.numel():
-            self._entries.append(entry)
+            device = tensor.device
+            if tensor.is_cuda:
+                self.devices.add(device)
+            address = tensor.untyped_storage().data_ptr()
+            if address == 0:
+                raise InvalidType(
+                    f"the state at {name(path)!r} is a tensor whose memory was freed, as FSDP frees that of parameters "
+                    "between uses; nothing was staged. Take the state where it is gathered."
+                )
+            self._storages.setdefault((device, address), []).append(entry)
         return entry.made
 
-    def _arrange(self) -> None:
-        """Makes the runs.
+    def arrange(self) -> None:
+        """Makes the runs, the largest first: while they are copied the others can be begun.
 
         The span of a tensor is copied as it lies, together with the spans that it overlaps. A tensor with more holes
         than elements in its span is copied element by element, unless another run has its span.
         """
-        storages: dict[tuple[torch.device, int], list[_Entry]] = {}
-        for entry in self._entries:
-            storage = entry.tensor.untyped_storage()
-            storages.setdefault((entry.tensor.device, storage.data_ptr()), []).append(entry)
-        for entries in storages.values():
+        for entries in self._storages.values():
+            if len(entries) == 1 and entries[0].tensor.is_contiguous():
+                entries[0].run = Run(entries[0].tensor, 0)
+                self.runs.append(entries[0].run)
+                continue
             dense = [entry for entry in entries if entry.span <= entry.tensor.numel()]
             runs = _merged(dense)
             alone: dict[tuple[Any, ...], Run] = {}
@@ -221,6 +231,7 @@ class Sources:
                     place = (tensor.dtype, entry.begin, tensor.shape, tensor.stride())
                     entry.run = alone.setdefault(place, Run(tensor, entry.begin))
             self.runs += [*runs, *alone.values()]
+        self.runs.sort(key=lambda run: -run.nbytes)
 
 
 def _filled(empty: Any, pairs: list[tuple[Any, _Maker]]) -> Mapping[Any, Any]:

@@ -120,6 +120,7 @@ class Stager(Closing, AsyncStager):
         with self._entered():
             sources = Sources()
             sources.add(state_dict)
+            sources.arrange()
             slab = self._pool.take(self._timeout)
             self._pool.put(self._pool.fitting(slab, sources.nbytes, _pinning_device(sources)))
 
@@ -153,7 +154,7 @@ class Stager(Closing, AsyncStager):
             sources = Sources()
             make = sources.add(state_dict)
             # The copies come behind what the caller's streams have been told so far.
-            ready = {device: torch.cuda.current_stream(device).record_event() for device in sources.devices()}
+            ready = {device: torch.cuda.current_stream(device).record_event() for device in sources.devices}
             for device in ready:
                 if device not in self._streams:
                     self._streams[device] = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
@@ -200,6 +201,7 @@ class Stager(Closing, AsyncStager):
         self, sources: Sources, make: Any, slab: Slab | None, ready: dict[torch.device, torch.cuda.Event]
     ) -> Any:
         """Copies the runs; the worker thread runs this."""
+        sources.arrange()
         taken = self._pool.fitting(slab, sources.nbytes, _pinning_device(sources))
         loan = taken.lend(self._pool)
         try:
@@ -236,4 +238,4 @@ class Stager(Closing, AsyncStager):
 
 def _pinning_device(sources: Sources) -> torch.device | None:
     """A device whose context registers memory; None: no tensor comes from a CUDA device."""
-    return min(sources.devices(), key=lambda device: device.index, default=None)
+    return min(sources.devices, key=lambda device: device.index, default=None)
