@@ -617,6 +617,11 @@ def test_files_that_are_none_are_refused(tmp_path: Path, monkeypatch: pytest.Mon
         lambda folder: changed_metadata(folder, lambda metadata: metadata.state_dict_metadata.clear()),
     )
 
+    def forget_w(metadata: Any) -> None:
+        metadata.storage_data = {index: info for index, info in metadata.storage_data.items() if index.fqn != "w"}
+
+    refused(errors.InvalidArgument, "'w'", lambda folder: changed_metadata(folder, forget_w))
+
     def larger(metadata: Any) -> None:
         metadata.state_dict_metadata["w"].chunks[0].sizes = torch.Size([1 << 40])
 

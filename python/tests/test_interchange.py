@@ -372,6 +372,20 @@ def test_an_index_that_does_not_fit_its_files_is_refused(tmp_path: Path) -> None
     assert not (tmp_path / "store").exists()
 
 
+def test_what_is_no_ordinary_file_is_refused(tmp_path: Path) -> None:
+    for name in ("x.safetensors", "x.pt", "x.npz"):
+        os.mkfifo(tmp_path / name)
+        with pytest.raises(errors.InvalidArgument, match="no ordinary file"):
+            interchange.import_(tmp_path / name, tmp_path / "store", "h", 0)
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_tensor_with_the_name_of_a_format_is_no_tie(tmp_path: Path) -> None:
+    library.save_file({"pt": torch.ones(1)}, tmp_path / "x.safetensors", {"format": "pt"})
+    interchange.import_(tmp_path / "x.safetensors", tmp_path / "store", "h", 0)
+    assert set(restored(tmp_path / "store")) == {"pt"}
+
+
 def test_an_export_that_fails_leaves_the_former_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from velocpy.interchange import safe
 

@@ -220,6 +220,12 @@ def _items(metadata: Metadata) -> list[WriteItem]:
             raise InvalidArgument(f"the metadata of the checkpoint do not say what {index.fqn!r:.80} is.")
         data = TensorWriteData(chunk=chunk, properties=said.properties, size=said.size)
         items.append(WriteItem(index=index, type=WriteItemType.SHARD, tensor_data=data))
+    stored = {(index.fqn, index.offset) for index in metadata.storage_data} | {(item.index.fqn, None) for item in items}
+    for fqn, said in metadata.state_dict_metadata.items():
+        offsets = [chunk.offsets for chunk in said.chunks] if isinstance(said, TensorStorageMetadata) else [None]
+        whole = len(offsets) == 1 and (fqn, None) in stored
+        if not whole and any((fqn, offset) not in stored for offset in offsets):
+            raise InvalidArgument(f"the metadata of the checkpoint do not say where {fqn!r:.80} is stored.")
     return items
 
 

@@ -105,7 +105,7 @@ class Pool:
         self._limit = limit
         self._made: list[Slab | None] = []
         #: Slabs that are not lent. Its `put` may interrupt its `get`: the garbage collector ends loans.
-        self._free: queue.SimpleQueue[Slab | None] = queue.SimpleQueue()
+        self._free: queue.SimpleQueue[Slab] = queue.SimpleQueue()
         self._closed = False
 
     @property
@@ -140,17 +140,19 @@ class Pool:
         if slab is not None and slab.nbytes >= nbytes and (device is None or slab.device is not None):
             return slab
         self._forget(slab)
-        try:
-            made = Slab(nbytes, device)
-        except BaseException:
-            self._free.put(None)
-            self._made.append(None)
-            raise
+        made = Slab(nbytes, device)  # where that fails, another one may be made
         self._made.append(made)
         return made
 
-    def put(self, slab: Slab | None) -> None:
-        """Takes back what `take` or `fitting` gave."""
+    def give_up(self, slab: Slab | None) -> None:
+        """Takes back what `take` gave and `fitting` has not got."""
+        if slab is None:
+            self._made.remove(None)
+        else:
+            self.put(slab)
+
+    def put(self, slab: Slab) -> None:
+        """Takes back what `fitting` gave."""
         self._free.put(slab)
         if self._closed:
             self._drain()

@@ -159,7 +159,11 @@ class Stager(Closing, AsyncStager):
                 if device not in self._streams:
                     self._streams[device] = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
             slab = self._pool.take(self._timeout)
-            future = self._worker.submit(self._copied, sources, make, slab, ready)
+            try:
+                future = self._worker.submit(self._copied, sources, make, slab, ready)
+            except BaseException:
+                self._pool.give_up(slab)
+                raise
             self._unfinished = future
             future.add_done_callback(self._finished)
         return future.result() if self._wait else future

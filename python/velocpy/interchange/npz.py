@@ -15,7 +15,7 @@ from velocpy.errors import InvalidArgument, InvalidType, VelocError
 from velocpy.quantity import exact
 
 from .content import Content, Outgoing, plain
-from .placing import place, unreadable
+from .placing import open_ordinary, place, unreadable
 
 #: How the comment of an archive begins that has a meta.
 _COMMENT = b"velocpy.meta="
@@ -53,7 +53,7 @@ def write(file: Path, outgoing: Outgoing) -> list[Path]:
 def read(file: Path) -> Content:
     """The arrays of an archive, in memory."""
     try:
-        with file.open("rb") as opened, np.load(opened, allow_pickle=False) as archive:
+        with open_ordinary(file) as opened, np.load(opened, allow_pickle=False) as archive:
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise InvalidArgument(f"{file} is no npz file, but one array.")
             comment = archive.zip.comment if archive.zip is not None else b""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 from velocpy import replacing
 from velocpy.errors import InvalidArgument, TierIOError, VelocError
@@ -49,6 +50,23 @@ def _failed(file: Path, error: OSError) -> TierIOError:
     failure = TierIOError(f"{file} cannot be written: {error.strerror}. What was there before is there still.")
     failure.errno, failure.strerror = error.errno, error.strerror
     return failure
+
+
+def open_ordinary(file: Path) -> BinaryIO:
+    """An ordinary file, to be read.
+
+    Raises
+    ------
+    InvalidArgument
+        It is something else: a pipe would be waited for.
+    TierIOError
+    """
+    try:
+        if not stat.S_ISREG(file.stat().st_mode):
+            raise InvalidArgument(f"{file} is no ordinary file. Nothing was imported.")
+        return file.open("rb")
+    except OSError as error:
+        raise unreadable(file, error) from error
 
 
 def unreadable(file: Path, error: OSError) -> TierIOError:

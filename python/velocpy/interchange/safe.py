@@ -19,15 +19,16 @@ from velocpy.quantity import exact
 from velocpy.replacing import sync_directory
 
 from .content import Content, Facts, Outgoing, elements_in
-from .placing import place, require_ordinary, unreadable
+from .placing import open_ordinary, place, require_ordinary, unreadable
 
 SUFFIX = ".safetensors"
 #: How the file ends that says which of several files has a tensor.
 INDEX = ".safetensors.index.json"
 
-#: The name of the metadata in a header, and that of the meta among them.
+#: The name of the metadata in a header, and those of the meta and of the library's mark among them.
 _METADATA = "__metadata__"
 _META = "velocpy.meta"
+_FORMAT = "format"
 
 #: Most bytes of a header: the format's limit.
 _LONGEST = 100_000_000
@@ -162,7 +163,7 @@ def _metadata(shard: _Shard, meta: str | None, ties: Mapping[str, str]) -> dict[
     """The metadata of one file, with what is tied to its tensors, as ``safetensors.torch.save_model`` writes them."""
     own = set(shard.names)
     said = {tied: kept for tied, kept in ties.items() if kept in own}
-    return {"format": "pt", **said, **({} if meta is None else {_META: meta})}
+    return {_FORMAT: "pt", **said, **({} if meta is None else {_META: meta})}
 
 
 def _header(shard: _Shard, tensors: Mapping[str, _Tensor], metadata: dict[str, str]) -> bytes:
@@ -293,7 +294,8 @@ def _with_ties(
     tensors: dict[str, np.ndarray[Any, Any]], metadata: Mapping[str, str]
 ) -> dict[str, np.ndarray[Any, Any]]:
     """The tensors, and those that the metadata tie to them."""
-    tied = {name: tensors[kept] for name, kept in metadata.items() if kept in tensors and name not in tensors}
+    names = {name: kept for name, kept in metadata.items() if name not in tensors and name not in (_FORMAT, _META)}
+    tied = {name: tensors[kept] for name, kept in names.items() if kept in tensors}
     return {**tensors, **tied}
 
 
@@ -304,7 +306,7 @@ def _bytes_of(tensors: Mapping[str, np.ndarray[Any, Any]]) -> int:
 def _mapped(file: Path) -> tuple[dict[str, np.ndarray[Any, Any]], dict[str, str]]:
     """The tensors of one file and its metadata."""
     try:
-        with file.open("rb") as opened:
+        with open_ordinary(file) as opened:
             nbytes = file.stat().st_size
             if nbytes < 8:
                 raise _none(file, "it has less than 8 bytes")

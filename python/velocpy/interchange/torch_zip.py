@@ -18,7 +18,7 @@ from velocpy.training.encoding import encode
 from velocpy.tree import name
 
 from .content import Content
-from .placing import unreadable
+from .placing import open_ordinary, unreadable
 
 #: How these files are named.
 SUFFIXES = (".pt", ".pth", ".bin", ".ckpt")
@@ -36,7 +36,7 @@ def read(file: Path) -> Content:
     except ImportError:
         raise MissingExtra("torch", "torch", "this format") from None
     try:
-        with file.open("rb") as opened:
+        with open_ordinary(file) as opened:
             if opened.read(4) != b"PK\x03\x04":
                 raise InvalidArgument(
                     f"{file} is no zip file of torch.save. A file of torch before 1.6, or one of another kind, is not "
