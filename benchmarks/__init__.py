@@ -6,7 +6,7 @@ ratios of medians with the ceiling that was measured in the same run. Committed 
 ========== =================================================================================
 folder     content
 ========== =================================================================================
-host       captures, leases, eviction decisions, reverse sweeps, many checkpoints
+host       captures, leases, eviction decisions, reverse sweeps, many checkpoints, staging
 disk       the disk tier, durable checkpoints, reduced ones, commits, opening, verification
 adjoint    the storages of pyrevolve under one adjoint
 device     device memory: captures, transfers, leases, encoded histories, kernels
@@ -29,4 +29,4 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 
 #: Benchmarks of a card. Without one they run on host memory when they are asked for by name: that shows that they run.
-ON_GPU = ("shot", "device", "encoded", "coldstart", "snapshots")
+ON_GPU = ("shot", "device", "encoded", "coldstart", "snapshots", "staging")

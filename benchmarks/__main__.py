@@ -17,7 +17,7 @@ from benchmarks.compare import cores
 from benchmarks.device import accumulated, device, histories, scheduled, stored
 from benchmarks.disk import commits, deduplicated, disk, durable, opening, reduced, verification
 from benchmarks.engines.contenders import has_gpu
-from benchmarks.host import calls, capture, decision, scale, sweep, twins
+from benchmarks.host import calls, capture, decision, scale, staging, sweep, twins
 from benchmarks.paper import coldstart, shot
 from benchmarks.training import snapshots
 from velocpy.bench import machine
@@ -45,6 +45,7 @@ BENCHMARKS: dict[str, tuple[Callable[..., Report], str]] = {
         "de-duplicated histories of graphlet counts, trainings and wavefields, beside compressors",
     ),
     "opening": (opening.run, "opening a store with a million checkpoints, and one whose writer was killed"),
+    "staging": (staging.run, "states staged for dcp.async_save, beside the stagers of PyTorch (needs torch)"),
     "verification": (verification.run, "what it costs the application that restores are verified"),
     "storages": (storages.run, "pyrevolve's storages under the same adjoint"),
     "shot": (shot.run, "Maurya et al., HPDC'23: shots through GPU, host and disk, beside its baselines"),
@@ -79,6 +80,7 @@ QUICK: dict[str, dict[str, object]] = {
         "rounds": 1,
     },
     "opening": {"count": 200, "total": 8 << 20, "part": 256 << 10, "rounds": 1},
+    "staging": {"total": 4 << 20, "rounds": 1},
     "verification": {"sizes": (64 << 10,), "total": 1 << 20, "rounds": 1},
     "storages": {"sizes": (storages.Size(24, 12, 4),), "shot": (32, 32), "steps": 12, "slots": 4, "rounds": 1},
     "shot": {"cells": "tiny"},
@@ -163,7 +165,7 @@ def _or_refused(read: Callable[[], T]) -> T:
     help="Of durable and commits: checkpoints of which size, and how much of them, as in 128MiB:4GiB,64KiB:128MiB.",
 )
 @click.option("--count", type=click.IntRange(min=1), help="How many checkpoints opening and sweep have.")
-@click.option("--total", callback=_size, metavar="SIZE", help="How much opening, verification and disk write.")
+@click.option("--total", callback=_size, metavar="SIZE", help="How much opening, verification, staging and disk take.")
 @click.option(
     "--limit",
     type=float,

@@ -134,6 +134,16 @@ CLAIMS = (
         peer="Unified Memory with hints",
     ),
     Claim(
+        r"staging: blocked time, ",
+        "states staged for async_save, blocked time of the other by ours",
+        peer="DefaultStager with all options",
+    ),
+    Claim(
+        r"staging: (?!bytes that differ)",
+        "states staged for async_save, ms blocked beyond the copy, and pinned bytes by those of the state",
+        ceiling="one copy of as many bytes into pinned memory",
+    ),
+    Claim(
         r"storages: .*storage by",
         "adjoint storage, time of the other by ours",
         peer="pyrevolve: NumPy, bytes, disk",

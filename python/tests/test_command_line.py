@@ -6,6 +6,7 @@ import errno
 import json
 import re
 import shlex
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,8 @@ RUNS = {
     ("backup",): ["{store}", "{store}-copy"],
     ("export",): ["{store}", "run", "7", "{tmp}/state.npz"],
     ("import",): ["{file}", "{store}", "run", "8"],
+    ("dcp", "export"): ["{dcp}", "a", "{tmp}/files"],
+    ("dcp", "import"): ["{files}", "{tmp}/run", "a"],
 }
 
 
@@ -80,6 +83,8 @@ def test_every_line_of_json_is_a_message(
         store.history("run").checkpoint(7, u=np.arange(3.0))
     np.savez(beside / "state.npz", u=np.arange(3.0))
     places = {"tmp": tmp_path, "store": beside / "store", "file": beside / "state.npz"}
+    if command[0] == "dcp":
+        places |= checkpoints_of_dcp(beside)
     arguments = [argument.format(**places) for argument in RUNS[command]]
     result = invoke(*command, *arguments, "--json")
     assert result.exit_code == 0, result.output
@@ -90,6 +95,20 @@ def test_every_line_of_json_is_a_message(
         assert re.fullmatch("[a-z_]+", message["message_type"])
         assert message["version"] == output.VERSION
         assert len(message) > 2
+
+
+def checkpoints_of_dcp(folder: Path) -> dict[str, Path]:
+    """One in a store, and the same one in DCP's own files."""
+    torch = pytest.importorskip("torch")
+    import torch.distributed.checkpoint as dcp
+
+    from velocpy.dcp import Writer, to_files
+
+    with warnings.catch_warnings(), Writer(folder / "dcp", host="16MiB", disk="64MiB") as writer:
+        warnings.simplefilter("ignore")  # of one process alone
+        dcp.save({"w": torch.ones(3)}, storage_writer=writer, checkpoint_id="a", no_dist=True)
+        to_files(folder / "dcp", "a", folder / "files")
+    return {"dcp": folder / "dcp", "files": folder / "files"}
 
 
 def test_messages_are_json_whatever_the_numbers() -> None:

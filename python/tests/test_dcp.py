@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pickle
+import shutil
 import socket
 import subprocess
 import sys
@@ -25,7 +26,7 @@ import torch.distributed.checkpoint as dcp  # noqa: E402
 from torch.distributed.checkpoint import DefaultSavePlanner, FileSystemReader, FileSystemWriter  # noqa: E402
 from torch.distributed.checkpoint.api import CheckpointException  # noqa: E402
 
-from velocpy.dcp import Reader, Writer, layout  # noqa: E402
+from velocpy.dcp import Reader, Writer, exchange, from_files, layout, to_files  # noqa: E402
 
 #: DCP warns where there is one process alone.
 pytestmark = [
@@ -453,3 +454,180 @@ def test_other_ranks_load_what_ranks_have_saved(tmp_path: Path, before: int, aft
         assert found["name"] == "third"
         if after < before:  # other parts begin and end within leaves of 256 KiB, which are read whole
             assert found["read"] <= 1.1 * found["asked"]
+
+
+# ---- DCP's own files ----
+
+
+def zeroed_states() -> Any:
+    return emptied(states())
+
+
+def test_a_checkpoint_goes_into_files_of_dcp(tmp_path: Path) -> None:
+    state = states()
+    with writer(tmp_path / "run") as one:
+        save(one, state)
+        save(one, {"w": torch.ones(1)}, "other")
+    to_files(tmp_path / "run", "a", tmp_path / "files")
+    loaded = zeroed_states()
+    dcp.load(loaded, checkpoint_id=tmp_path / "files", no_dist=True)
+    assert alike(loaded, state)
+    metadata = FileSystemReader(tmp_path / "files").read_metadata()
+    assert metadata.storage_meta.checkpoint_id == str(tmp_path / "files")
+    assert {each.name for each in tmp_path.iterdir()} == {"run", "files"}
+    with pytest.raises(errors.InvalidArgument, match="no empty folder"):
+        to_files(tmp_path / "run", "a", tmp_path / "files")
+    with pytest.raises(errors.CheckpointNotFound, match="'other'"):
+        to_files(tmp_path / "run", "missing", tmp_path / "more")
+    assert not (tmp_path / "more").exists()
+
+
+def test_files_of_dcp_become_a_checkpoint(tmp_path: Path) -> None:
+    state = states()
+    dcp.save(state, checkpoint_id=tmp_path / "files", no_dist=True)
+    for _ in range(2):  # the second one takes the place of the first
+        from_files(tmp_path / "files", tmp_path / "run", "a", disk="256MiB")
+        assert alike(load(tmp_path / "run", zeroed_states()), state)
+    with Reader(tmp_path / "run") as reader:
+        assert reader.checkpoints() == ("a",)
+    with writer(tmp_path / "run", keep=1) as one:  # later saves go on there
+        save(one, state, "b")
+        assert len(one.store.history("data")) == 2  # type: ignore[union-attr]
+        save(one, state, "c")
+        assert len(one.store.history("data")) == 2  # type: ignore[union-attr]
+    to_files(tmp_path / "run", "c", tmp_path / "again")
+    loaded = zeroed_states()
+    dcp.load(loaded, checkpoint_id=tmp_path / "again", no_dist=True)
+    assert alike(loaded, state)
+
+
+def test_large_checkpoints_are_copied_batch_by_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "BATCH", 10_000)
+    state = {f"t{n}": torch.full((1000,), float(n)) for n in range(20)} | {"step": 7}
+    with writer(tmp_path / "run") as one:
+        save(one, state)
+    to_files(tmp_path / "run", "a", tmp_path / "files")
+    assert len(list((tmp_path / "files").glob("*.distcp"))) == 10
+    from_files(tmp_path / "files", tmp_path / "back", "b", disk="64MiB")
+    with velocpy.open(layout.directory_of(tmp_path / "back", 0), mode="r", host="16MiB") as store:
+        assert len(store.history("data")) == 10
+    assert alike(load(tmp_path / "back", emptied(state), "b"), state)
+    with writer(tmp_path / "back", keep=1) as one:
+        save(one, state, "c")
+        save(one, state, "d")
+        assert len(one.store.history("data")) == 2  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("ranks", [2])
+def test_the_chunks_of_several_ranks_are_copied(tmp_path: Path, ranks: int) -> None:
+    state = run_ranks(tmp_path, ranks)
+    to_files(tmp_path / "run", "a", tmp_path / "files")
+    loaded = emptied(state)
+    dcp.load(loaded, checkpoint_id=tmp_path / "files", no_dist=True)
+    assert alike(loaded, state)
+    from_files(tmp_path / "files", tmp_path / "back", "a", disk="64MiB")
+    assert alike(load(tmp_path / "back", emptied(state)), state)
+
+
+def run_ranks(folder: Path, ranks: int) -> Any:
+    """Saves a tensor of which each rank has a part, as DCP's planner makes plans of ranks; returns the whole."""
+    from torch.distributed.checkpoint.metadata import ChunkStorageMetadata, MetadataIndex, TensorProperties
+    from torch.distributed.checkpoint.planner import TensorWriteData, WriteItem, WriteItemType
+
+    whole = torch.arange(60.0).reshape(6, 10)
+    part = 6 // ranks
+    plans, parts = [], []
+    for rank in range(ranks):
+        here = whole[rank * part : (rank + 1) * part].clone()
+        chunk = ChunkStorageMetadata(torch.Size([rank * part, 0]), here.size())
+        data = TensorWriteData(chunk, TensorProperties(dtype=here.dtype), whole.size())
+        item = WriteItem(MetadataIndex("w", chunk.offsets, rank), WriteItemType.SHARD, tensor_data=data)
+        plans.append(dcp.SavePlan([item], planner_data={"w": ("w",)}))
+        parts.append(here)
+    planner = DefaultSavePlanner()
+    planner.set_up_planner({"w": whole}, is_coordinator=True)
+    plans, metadata = planner.create_global_plan(plans)
+    writers = [writer(folder / "run") for _ in range(ranks)]
+    results = []
+    for rank, one in enumerate(writers):
+        one.reset("a")
+        one.set_up_storage_writer(rank == 0, rank=rank)
+    plans = writers[0].prepare_global_plan(plans)
+    for one, plan, here in zip(writers, plans, parts, strict=True):
+        planner.resolve_data = lambda item, here=here: here  # type: ignore[method-assign]
+        results.append(one.write_data(plan, planner).wait())
+    writers[0].finish(metadata, results)
+    for one in writers:
+        one.close()
+    return {"w": whole}
+
+
+def changed_metadata(folder: Path, change: Any) -> None:
+    file = folder / ".metadata"
+    metadata = pickle.loads(file.read_bytes())
+    file.write_bytes(pickle.dumps(change(metadata) or metadata))
+
+
+class Evil:
+    def __reduce__(self) -> Any:
+        return (os.mkdir, ("exploited",))
+
+
+def test_files_that_are_none_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    state = {"w": torch.arange(1000.0), "step": 7}
+    good = tmp_path / "good"
+    dcp.save(state, checkpoint_id=good, no_dist=True)
+
+    def refused(kind: type[Exception], match: str, change: Any) -> None:
+        bad = tmp_path / "bad"
+        shutil.copytree(good, bad)
+        try:
+            change(bad)
+            with pytest.raises(kind, match=match):
+                from_files(bad, tmp_path / "run", "a", disk="64MiB")
+        finally:
+            shutil.rmtree(bad)
+
+    def place(change: Any) -> Any:
+        def apply(metadata: Any) -> None:
+            for info in metadata.storage_data.values():
+                change(info)
+
+        return lambda folder: changed_metadata(folder, apply)
+
+    def planner_data(value: Any) -> Any:
+        return lambda folder: changed_metadata(folder, lambda metadata: setattr(metadata, "planner_data", value))
+
+    def set_to(name: str, value: Any) -> Any:
+        return place(lambda info: setattr(info, name, value))
+
+    refused(errors.CheckpointNotFound, r"\.metadata", lambda folder: (folder / ".metadata").unlink())
+    refused(errors.InvalidType, r"posix\.mkdir", planner_data(Evil()))
+    refused(errors.InvalidArgument, "no metadata", lambda folder: changed_metadata(folder, lambda _: {"a": 1}))
+    refused(errors.CorruptCheckpoint, "no metadata", lambda folder: (folder / ".metadata").write_bytes(b"\x80\x04no"))
+    refused(errors.InvalidArgument, "'w'|'step'", set_to("relative_path", "../good/__0_0.distcp"))
+    refused(errors.InvalidArgument, "'w'|'step'", set_to("relative_path", "/etc/passwd"))
+    refused(errors.InvalidArgument, "'w'|'step'", set_to("offset", -1))
+    refused(errors.CorruptCheckpoint, "'w'|'step'", set_to("relative_path", "missing"))
+    refused(errors.CorruptCheckpoint, "'w'", set_to("offset", 1 << 40))
+    refused(
+        errors.InvalidArgument,
+        "'w'|'step'",
+        lambda folder: changed_metadata(folder, lambda metadata: metadata.state_dict_metadata.clear()),
+    )
+
+    def forget_w(metadata: Any) -> None:
+        metadata.storage_data = {index: info for index, info in metadata.storage_data.items() if index.fqn != "w"}
+
+    refused(errors.InvalidArgument, "'w'", lambda folder: changed_metadata(folder, forget_w))
+
+    def larger(metadata: Any) -> None:
+        metadata.state_dict_metadata["w"].chunks[0].sizes = torch.Size([1 << 40])
+
+    refused(errors.CorruptCheckpoint, "'w'", lambda folder: changed_metadata(folder, larger))
+    assert not (tmp_path / "exploited").exists()
+    with Reader(tmp_path / "run") as reader:
+        assert reader.checkpoints() == ()
+    from_files(good, tmp_path / "run", "a", disk="64MiB")
+    assert alike(load(tmp_path / "run", emptied(state)), state)

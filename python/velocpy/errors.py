@@ -49,6 +49,8 @@ __all__ = [
     "PlanUnfinished",
     "ReadOnlyStore",
     "RegionNotFound",
+    "StagerBusy",
+    "StagerClosed",
     "StateMismatch",
     "StoreClosed",
     "StoreLocked",
@@ -208,6 +210,14 @@ class StateMismatch(VelocError, ValueError):
 
     #: Names of the parts of a training that were restored all the same.
     restored: tuple[str, ...] = ()
+
+
+class StagerBusy(VelocError):
+    """Two saves used one `velocpy.dcp.Stager` at once: a state is not copied yet. Nothing was staged for the second."""
+
+
+class StagerClosed(VelocError):
+    """The `velocpy.dcp.Stager` is closed. States staged before stay valid."""
 
 
 class StoreLocked(VelocError):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -371,6 +371,7 @@ def backup(path: str, to: str, as_json: bool) -> None:
     epilog=examples(
         "velocpy export /scratch/run forward 7 state.npz",
         "velocpy export /scratch/run forward 7 state.safetensors --json",
+        "velocpy export run training 9 model.safetensors --max-shard-size 5GB",
     ),
 )
 @directory
@@ -378,16 +379,35 @@ def backup(path: str, to: str, as_json: bool) -> None:
 @click.argument("key")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--format", "format_", type=click.Choice(["safetensors", "npz"]), help="[default: as FILE ends]")
+@click.option(
+    "--max-shard-size", "max_shard", metavar="SIZE", help="safetensors: several files of at most SIZE, and an index."
+)
+@click.option(
+    "--ties",
+    type=click.Choice(["alias", "copy"]),
+    default="alias",
+    show_default=True,
+    help="safetensors: tied weights once, with their other names as metadata, or once for each name.",
+)
 @json_option
-def export_(path: str, history: str, key: str, file: Path, format_: str | None, as_json: bool) -> None:
+def export_(
+    path: str,
+    history: str,
+    key: str,
+    file: Path,
+    format_: str | None,
+    max_shard: str | None,
+    ties: Literal["alias", "copy"],
+    as_json: bool,
+) -> None:
     """Write a checkpoint into a file of another format.
 
     Its bytes are verified before. KEY is as for "velocpy show".
     """
     from velocpy.interchange import export
 
-    export(path, history, key_of(key), file, format_)
-    _told("export", history, key, file, as_json)
+    files = export(path, history, key_of(key), file, format_, max_shard=max_shard, ties=ties)
+    _told("export", history, key, file, sum(each.stat().st_size for each in files), as_json)
 
 
 @click.command(
@@ -395,28 +415,32 @@ def export_(path: str, history: str, key: str, file: Path, format_: str | None, 
     epilog=examples(
         "velocpy import state.npz /scratch/run forward 7",
         "velocpy import state.safetensors /scratch/run forward first --json",
+        "velocpy import model.safetensors.index.json /scratch/run pretrained 0",
+        "velocpy import checkpoint.pt /scratch/run training 1000",
     ),
 )
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=click.Path(exists=True, path_type=Path))
 @directory
 @click.argument("history")
 @click.argument("key")
-@click.option("--format", "format_", type=click.Choice(["safetensors", "npz"]), help="[default: as FILE ends]")
+@click.option("--format", "format_", type=click.Choice(["safetensors", "npz", "torch"]), help="[default: as FILE ends]")
 @json_option
 def import_(file: Path, path: str, history: str, key: str, format_: str | None, as_json: bool) -> None:
     """Write what a file has into a store, as one checkpoint.
 
-    The store is made when there is none. It ends when the checkpoint is durable. KEY is as for "velocpy show".
+    FILE is of safetensors (also a folder, or an index of several files), npz, or torch: the zip file of torch.save, of
+    which tensors and plain values are read, and no other objects. The store is made when there is none. It ends when
+    the checkpoint is durable. KEY is as for "velocpy show".
     """
     from velocpy.interchange import import_ as take
 
-    take(file, path, history, key_of(key), format_)
-    _told("import", history, key, file, as_json)
+    nbytes = take(file, path, history, key_of(key), format_)
+    _told("import", history, key, file, nbytes, as_json)
 
 
-def _told(kind: str, history: str, key: str, file: Path, as_json: bool) -> None:
+def _told(kind: str, history: str, key: str, file: Path, nbytes: int, as_json: bool) -> None:
     if as_json:
-        facts = {"history": history, "key": key_of(key), "file": str(file), "bytes": file.stat().st_size}
+        facts = {"history": history, "key": key_of(key), "file": str(file), "bytes": nbytes}
         click.echo(message(kind, facts))
 
 
