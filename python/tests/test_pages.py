@@ -1,4 +1,4 @@
-"""The pages on budgets and clusters: their code and commands run, and what they point at exists."""
+"""Pages for users: their code and commands run, and what they point at exists."""
 
 from __future__ import annotations
 
@@ -15,14 +15,18 @@ import pytest
 
 import velocpy
 
-PAGES = ["budgets.md", "clusters.md", "training.md", "wheels.md"]
+PAGES = ["budgets.md", "clusters.md", "observing.md", "training.md", "wheels.md"]
 
 
 def blocks(root: Path, page: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", (root / "docs" / page).read_text(), flags=re.DOTALL)
 
 
-@pytest.mark.parametrize(("page", "count"), [("budgets.md", 2), ("clusters.md", 1), ("training.md", 4)])
+#: How many programs are in them.
+PROGRAMS = [("budgets.md", 2), ("clusters.md", 1), ("observing.md", 1), ("training.md", 4)]
+
+
+@pytest.mark.parametrize(("page", "count"), PROGRAMS)
 def test_code_runs(root: Path, run_python: Callable[..., CompletedProcess[str]], page: str, count: int) -> None:
     found = blocks(root, page, "python")
     assert len(found) == count

@@ -753,12 +753,49 @@ class Store:
             from .plot.tiers import draw_tiers
 
             return draw_tiers(self)
-        if not self._config["timeline"]:
-            raise InvalidArgument("the store keeps no timeline: open it with timeline=, the number of events to keep.")
+        self._require_timeline()
         from .plot.timeline import draw_timeline
 
         budgets = {name: tier["capacity"] for name, tier in self.stats()["tiers"].items()}
         return draw_timeline(self.timeline(), budgets)
+
+    def write_trace(self, file: str | os.PathLike[str]) -> None:
+        """Writes the events that ``open(timeline=…)`` keeps as a trace, which Perfetto and chrome://tracing open.
+
+        `velocpy.trace` says what is in it, and writes the events of a store that is closed.
+
+        Parameters
+        ----------
+        file
+            Where to; what is there is replaced. A name that ends in ``.gz`` gets a compressed trace.
+
+        Raises
+        ------
+        InvalidArgument
+            The store keeps no timeline.
+        OSError
+            The file cannot be written.
+        StoreClosed
+
+        Examples
+        --------
+        >>> import numpy, tempfile, velocpy
+        >>> from pathlib import Path
+        >>> with velocpy.open(host="1MiB", timeline=100) as store, tempfile.TemporaryDirectory() as folder:
+        ...     _ = store.history("forward").checkpoint(7, u=numpy.zeros(100))
+        ...     store.write_trace(Path(folder, "trace.json"))
+        ...     "forward[7]" in Path(folder, "trace.json").read_text()
+        True
+        """
+        self._require_open()
+        self._require_timeline()
+        from .trace import write_trace
+
+        write_trace(self.timeline(), file)
+
+    def _require_timeline(self) -> None:
+        if not self._config["timeline"]:
+            raise InvalidArgument("the store keeps no timeline: open it with timeline=, the number of events to keep.")
 
     def costs(self) -> dict[str, Cost]:
         """Per tier its capacity (bytes) and the bandwidths measured so far (bytes/s), for planners of schedules.

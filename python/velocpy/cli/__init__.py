@@ -181,7 +181,7 @@ def bench(arguments: tuple[str, ...]) -> None:
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("demo-out"),
     show_default=True,
-    help="Folder for the pictures.",
+    help="Folder for the pictures and the trace.",
 )
 @click.option(
     "--folder",
@@ -196,7 +196,8 @@ def demo(dim: str, order: str, size: str | None, out: Path, quiet: bool, as_json
     """Migrate seismic shots whose wavefields do not fit the memory budget.
 
     Runs a reverse time migration twice, once with every wavefield in memory and once through velocpy with a fraction of
-    that memory, compares the images bit by bit, and draws the image and a timeline. Exits with 1 when they differ.
+    that memory, compares the images bit by bit, and draws the image and a timeline. The timeline is also in
+    trace.json.gz, which Perfetto opens. Exits with 1 when the images differ.
 
     With --device cuda both runs are the GPU's: the one keeps every wavefield in its memory, the other lets velocpy move
     them between device, host and disk.
