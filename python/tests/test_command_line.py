@@ -51,6 +51,7 @@ RUNS = {
     ("backup",): ["{store}", "{store}-copy"],
     ("export",): ["{store}", "run", "7", "{tmp}/state.npz"],
     ("import",): ["{file}", "{store}", "run", "8"],
+    ("top",): ["--count", "1", "--interval", "0.1"],
 }
 
 
@@ -81,7 +82,9 @@ def test_every_line_of_json_is_a_message(
     np.savez(beside / "state.npz", u=np.arange(3.0))
     places = {"tmp": tmp_path, "store": beside / "store", "file": beside / "state.npz"}
     arguments = [argument.format(**places) for argument in RUNS[command]]
-    result = invoke(*command, *arguments, "--json")
+    with velocpy.open(host="1MiB") as at_work:
+        at_work.publish()
+        result = invoke(*command, *arguments, "--json")
     assert result.exit_code == 0, result.output
     messages = [json.loads(line) for line in result.stdout.splitlines()]
     assert messages

@@ -23,7 +23,7 @@ def blocks(root: Path, page: str, language: str) -> list[str]:
 
 
 #: How many programs are in them.
-PROGRAMS = [("budgets.md", 2), ("clusters.md", 1), ("observing.md", 2), ("training.md", 4)]
+PROGRAMS = [("budgets.md", 2), ("clusters.md", 1), ("observing.md", 3), ("training.md", 4)]
 
 
 @pytest.mark.parametrize(("page", "count"), PROGRAMS)
@@ -68,6 +68,13 @@ def test_commands_for_clusters_run(root: Path, shell: Callable[[str], CompletedP
     assert "RLIMIT_AS leaves" in written, "the limit that the page sets was met"
     assert "exit code 1" in written
     assert "host 64.0 MiB" in written, "a fourth of the node's budget"
+
+
+def test_another_process_is_watched(shell: Callable[[str], CompletedProcess[str]], root: Path) -> None:
+    (text,) = blocks(root, "observing.md", "sh")
+    done = shell(text)
+    assert done.returncode == 0, done.stderr
+    assert "Store: 0 checkpoints in 0 histories" in done.stdout
 
 
 @pytest.mark.parametrize("page", PAGES)

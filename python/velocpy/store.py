@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, get_args
 from . import _core, devices, html, knobs, paths, records
 from . import schedule as schedules
 from .budget import device_budgets, new_disk_budget, new_host_budget
-from .checks import require_choice, require_whole
+from .checks import require_choice, require_seconds, require_whole
 from .choices import Compressor, DeviceBudgets, Digest, Picture, Reduction, Size, TierName
 from .errors import (
     TIERS,
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from .backup import BackedUp
+    from .live.watch import Watch
 
 log = logging.getLogger("velocpy")
 log.addHandler(logging.NullHandler())
@@ -58,6 +59,8 @@ _WITHOUT_CHUNKS = ("raw", "codec", "reference")
 #: no section with a reference.
 _WITHOUT_COMPRESSOR = ("raw", "auto", "reference")
 _LEAST_CHUNK, _MOST_CHUNK = 32, 4096
+#: Seconds between two renewals of a live view, at least: a browser shows no more.
+_SHORTEST = 0.02
 
 
 class History(Checkpoints):
@@ -118,6 +121,8 @@ class Store:
         self._turn = next(_turns)
         self._directory = paths.identity_of(config["path"]) if config["durable"] else None
         self._recorded: dict[str, int] = {}  # counters at the last record of what moved
+        self._watches: list[Watch] = []
+        self._published = False
         began = time.perf_counter()
         try:
             self._core = _core.Store(json.dumps(config))
@@ -128,6 +133,11 @@ class Store:
         _drain_log()
         if records.wanted():
             records.opened(self, "opened", time.perf_counter() - began)
+        if knobs.publishes():
+            try:
+                self.publish()
+            except OSError as error:  # what watches a store never fails it
+                log.warning("%s is not published, as VELOCPY_WATCH asks: %s", repr(self), str(error))
 
     def history(
         self,
@@ -624,6 +634,9 @@ class Store:
                 if unsaid is not None:
                     log.error("%s", unsaid)
             raise
+        finally:
+            if self._closed:
+                self._end_views()
         failure, self._unflushed = self._unflushed or failure, None
         unwritten = self._write_profiles()
         failure = failure or unwritten
@@ -660,6 +673,17 @@ class Store:
         except VelocError as failure:
             return failure
         return None
+
+    def _end_views(self) -> None:
+        """Ends the threads that show this store."""
+        watches, self._watches = self._watches, []
+        for each in watches:
+            each._end("closed")
+        if self._published:
+            self._published = False
+            from .live.channel import publisher
+
+            publisher.remove(self)
 
     def _close_core(self, timeout: float | None) -> None:
         closed_before, self._closed = self._closed, True
@@ -792,6 +816,76 @@ class Store:
         from .trace import write_trace
 
         write_trace(self.timeline(), file)
+
+    def watch(self, interval: float = 1.0) -> Watch:
+        """Shows the store, and renews what it shows while the application goes on.
+
+        Tiers with what is used of them by state, rates, the prefetch distance, and waits by reason. In a notebook the
+        view is the output of the cell that calls this, also while later cells run. In a terminal it is at the lower
+        end, by rich. One thread renews it, which reads `stats` each time. It ends with the store.
+
+        Parameters
+        ----------
+        interval
+            Seconds between two looks, from 0.02 on.
+
+        Returns
+        -------
+        velocpy.live.watch.Watch
+            Its ``stop()``, or the end of a ``with``, ends the view; what was shown last stays.
+
+        Raises
+        ------
+        InvalidArgument
+            There is neither a notebook nor a terminal.
+        velocpy.extra.MissingLibrary
+            In a terminal, without rich. It is an ImportError too.
+        StoreClosed
+
+        Examples
+        --------
+        In a notebook, while a sweep runs::
+
+            with store.watch():
+                for step in range(steps):
+                    forward.checkpoint(step, u=advance(u))
+        """
+        self._require_open()
+        if require_seconds("interval", interval) < _SHORTEST:
+            raise InvalidArgument(f"interval is {interval!r}; give {_SHORTEST} seconds or more.")
+        from .live.watch import Watch, surface
+
+        watch = Watch(self, float(interval), surface())
+        self._watches = [*(each for each in self._watches if each.running), watch]
+        return watch
+
+    def publish(self) -> None:
+        """Lets other processes of this user see the figures of the store; a second call is nothing.
+
+        ``velocpy top`` shows them. ``VELOCPY_WATCH=1`` in the environment publishes each store that is opened. The
+        process listens at a Unix-domain socket, and one thread answers: it sleeps while nobody asks. Processes of other
+        users but root get no answer. It ends with the store, whatever ends the process.
+
+        Raises
+        ------
+        OSError
+            There is no socket to be had.
+        StoreClosed
+
+        Examples
+        --------
+        >>> import os, velocpy
+        >>> from velocpy.live.channel import published
+        >>> with velocpy.open(host="16MiB") as store:
+        ...     store.publish()
+        ...     [process.stores[-1].checkpoints for process in published() if process.pid == os.getpid()]
+        [0]
+        """
+        self._require_open()
+        from .live.channel import publisher
+
+        publisher.add(self)
+        self._published = True
 
     def _require_timeline(self) -> None:
         if not self._config["timeline"]:

@@ -24,6 +24,7 @@ from .diff_command import diff
 from .exits import Exit, code_of
 from .output import colour, examples, json_option, message
 from .store_commands import COMMANDS
+from .top_command import top
 
 
 class Commands(click.Group):
@@ -72,7 +73,7 @@ def main() -> None:
     """Keep the history of a computation, and bring it back in the order in which it will be needed."""
 
 
-for command in (*COMMANDS, diff):
+for command in (*COMMANDS, diff, top):
     main.add_command(command)
 
 
