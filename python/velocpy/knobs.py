@@ -16,6 +16,7 @@ be set by a variable, or for a while with `override`.
 ``VELOCPY_CATALOG_SLACK``     with the hooks: bytes a catalog may be too long before it is written anew
 ``VELOCPY_SEGMENT_BYTES``     with the hooks: length of the data files of a store that is made
 ``VELOCPY_EXIT_TIMEOUT``      seconds that open stores may take to close when Python exits
+``VELOCPY_NVTX``              1: calls are NVTX ranges, for profilers: see `velocpy.ranges`
 ``VELOCPY_WATCH``             1: each store is published when it is opened, for ``velocpy top``
 ============================  =====================================================================
 """
@@ -46,6 +47,7 @@ NAMES = (
     "catalog_slack",
     "segment_bytes",
     "exit_timeout",
+    "nvtx",
     "watch",
 )
 
@@ -148,6 +150,11 @@ def exit_timeout() -> float:
     if not seconds >= 0:
         raise InvalidArgument(f"VELOCPY_EXIT_TIMEOUT is {text!r}; give seconds from 0 up.")
     return seconds
+
+
+def marks_ranges() -> bool:
+    """Whether the first store that is opened lets profilers see calls: see `velocpy.ranges`."""
+    return _is_on("nvtx")
 
 
 def publishes() -> bool:

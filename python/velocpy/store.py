@@ -39,7 +39,7 @@ from .figures import Cost, Stats
 from .history import Checkpoints
 from .quantity import sized
 from .schedule import Course, Profiled, Schedule
-from .ticket import tier_number
+from .ticket import Ticket, tier_number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -108,6 +108,8 @@ class Store:
     _closed = True  # until it is open
 
     def __init__(self, config: dict[str, Any], lookahead: int) -> None:
+        if knobs.marks_ranges():
+            _mark_ranges()
         knobs.load_core()
         self._unflushed: VelocError | None = None  # what close has to tell when it is done
         self._config = config
@@ -1019,6 +1021,21 @@ def _reduction(
             )
     told = {"method": method, "chunk": chunk or 0, "digest": digest or "", "compressor": compressor or ""}
     return json.dumps(told | {"schedule": schedules.told(schedule)})
+
+
+def _mark_ranges() -> None:
+    """Lets profilers see the calls that move bytes or wait."""
+    from .ranges import mark
+    from .restores import Restores
+
+    mark(
+        {
+            Checkpoints: ("checkpoint", "checkpoint_many", "restore", "prefetch", "wait"),
+            Restores: ("__next__",),
+            Ticket: ("wait",),
+            Store: ("wait", "resize", "trim", "close"),
+        }
+    )
 
 
 def _rate(nbytes: int, nanoseconds: int) -> float | None:
