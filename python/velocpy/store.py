@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
-from . import _core, devices, html, knobs, paths, records
+from . import _core, callers, devices, html, knobs, paths, records
 from . import schedule as schedules
 from .budget import device_budgets, new_disk_budget, new_host_budget
 from .checks import require_choice, require_seconds, require_whole
@@ -39,7 +39,7 @@ from .figures import Cost, Stats
 from .history import Checkpoints
 from .quantity import sized
 from .schedule import Course, Profiled, Schedule
-from .ticket import Ticket, tier_number
+from .ticket import NO_TIER, Ticket, tier_number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -111,6 +111,7 @@ class Store:
         if knobs.marks_ranges():
             _mark_ranges()
         knobs.load_core()
+        self._opened_at = callers.place()
         self._unflushed: VelocError | None = None  # what close has to tell when it is done
         self._config = config
         self._host_most: int | None = config["host"]
@@ -324,10 +325,22 @@ class Store:
         BelatedCorruption
             Of an earlier restore to a device.
         """
-        self._core.wait(tier_number(tier), timeout)
+        number = tier_number(tier)
+        try:
+            self._core.wait(number, timeout)
+        except VelocError as error:
+            self._name_call(error, number)
+            raise
         _drain_log()
         if records.wanted():
             records.moved(self)
+
+    def _name_call(self, error: VelocError, tier: int) -> None:
+        """Lets an error of a wait tell the call that it is about, where that is known: with ``debug``."""
+        for history in list(self._histories.values()) if self._debug else ():
+            history._name_call(error)
+            if history._name_failed(error, tier):
+                break
 
     def resize(
         self,
@@ -631,7 +644,8 @@ class Store:
             self._close_core(timeout)
         except TierIOError as undone:
             failure = undone
-        except BelatedCorruption:
+        except BelatedCorruption as belated:
+            self._name_call(belated, NO_TIER)
             for unsaid in (self._unflushed, self._write_profiles()):
                 if unsaid is not None:
                     log.error("%s", unsaid)
@@ -673,6 +687,7 @@ class Store:
         except (WaitTimeout, InvalidArgument):
             raise
         except VelocError as failure:
+            self._name_call(failure, tier_number("disk"))
             return failure
         return None
 
@@ -946,11 +961,16 @@ class Store:
         if self._config["durable"]:
             lost = "it was only read" if self._config["read_only"] else "what was not durable yet is lost"
         warnings.warn(
-            f"unclosed {self!r}: nothing refers to it any more; {lost}. Leases stay valid. Call close(), or use with.",
+            f"unclosed {self!r}, opened at {self._opened()}: nothing refers to it any more; {lost}. Leases stay valid. "
+            "Call close(), or use with.",
             ResourceWarning,
             stacklevel=2,
             source=self,
         )
+
+    def _opened(self) -> str:
+        """The line of the application that has opened it."""
+        return "a place that is not known" if self._opened_at is None else callers.told(self._opened_at)
 
     def __copy__(self) -> Store:
         return self
@@ -1082,7 +1102,8 @@ def _located(error: StoreLocked, directory: tuple[int, int] | None) -> StoreLock
     for store in stores():
         if store._directory == directory is not None and not store._config["read_only"]:
             return StoreLocked(
-                f"{error} It is open here as {store!r}, which is in velocpy.stores(), path {store.path}."
+                f"{error} It is open here as {store!r}, opened at {store._opened()}, which is in velocpy.stores(), "
+                f"path {store.path}."
             )
     return error
 
