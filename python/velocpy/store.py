@@ -12,7 +12,7 @@ import sys
 import time
 import warnings
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, get_args
@@ -314,26 +314,63 @@ class Store:
         """Whether `close` was called."""
         return self._closed
 
-    def wait(self, tier: TierName | None = None, timeout: float | None = None) -> None:
+    def wait(
+        self,
+        tier: TierName | None = None,
+        timeout: float | None = None,
+        *,
+        progress: bool | Callable[[int, int], Any] = False,
+    ) -> None:
         """Waits until everything is captured, or durable in ``tier``, and what restores gave has been verified.
 
         What is dropped meanwhile, or replaced by another thread, is not waited for: of a key that is replaced all the
         time nothing need be durable.
 
+        Parameters
+        ----------
+        timeout
+            Seconds; None: as long as it takes.
+        progress
+            Of a wait for a tier: a function that is called ten times a second with the bytes that have got there and
+            the bytes in all, or True for a bar on standard error, by rich or tqdm. A wait of less than a tenth of a
+            second calls and shows nothing.
+
         Raises
         ------
+        WaitTimeout
+            After ``timeout`` seconds.
         BelatedCorruption
             Of an earlier restore to a device.
+        velocpy.extra.MissingLibrary
+            A bar is to be shown, and there is neither rich nor tqdm. It is an ImportError too.
+
+        Examples
+        --------
+        >>> import numpy, velocpy
+        >>> with velocpy.open(host="16MiB", disk="64MiB") as store:
+        ...     _ = store.history("run").checkpoint(0, u=numpy.zeros(100))
+        ...     store.wait("disk", progress=lambda done, total: None)
         """
         number = tier_number(tier)
         try:
-            self._core.wait(number, timeout)
+            if progress is False:
+                self._core.wait(number, timeout)
+            else:
+                self._wait_and_tell(number, timeout, progress)
         except VelocError as error:
             self._name_call(error, number)
             raise
         _drain_log()
         if records.wanted():
             records.moved(self)
+
+    def _wait_and_tell(self, tier: int, timeout: float | None, progress: bool | Callable[[int, int], Any]) -> None:
+        from .progress import require_progress, waiting
+
+        if tier == NO_TIER:
+            raise InvalidArgument("progress= is that of bytes on their way to a tier: name it, as in wait('disk').")
+        told = require_progress(progress)
+        waiting(lambda seconds: self._core.wait(tier, seconds), self.stats, tier, timeout, told)
 
     def _name_call(self, error: VelocError, tier: int) -> None:
         """Lets an error of a wait tell the call that it is about, where that is known: with ``debug``."""
