@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from velocpy.extra import MissingLibrary
+from velocpy.extra import MissingExtra
 from velocpy.store import Store
 
 from .families import FAMILIES, Family
@@ -39,7 +39,7 @@ def prometheus_collector(*stores: Store, histories: bool = True) -> Collector:
 
     Raises
     ------
-    velocpy.extra.MissingLibrary
+    velocpy.extra.MissingExtra
         Without prometheus_client. It is an ImportError too.
 
     Examples
@@ -58,9 +58,7 @@ def prometheus_collector(*stores: Store, histories: bool = True) -> Collector:
     try:
         from .prometheus import Collector
     except ImportError as error:
-        raise MissingLibrary(
-            "prometheus_client", "velocpy.metrics.prometheus_collector", "pip install prometheus-client"
-        ) from error
+        raise MissingExtra("prometheus_client", "metrics", "velocpy.metrics.prometheus_collector") from error
     return Collector(Source(stores, histories))
 
 
@@ -80,7 +78,7 @@ def instrument(meter: Meter | None = None, *stores: Store, histories: bool = Tru
 
     Raises
     ------
-    velocpy.extra.MissingLibrary
+    velocpy.extra.MissingExtra
         Without opentelemetry. It is an ImportError too.
 
     Examples
@@ -94,5 +92,5 @@ def instrument(meter: Meter | None = None, *stores: Store, histories: bool = Tru
     try:
         from .instruments import add
     except ImportError as error:
-        raise MissingLibrary("opentelemetry", "velocpy.metrics.instrument", "pip install opentelemetry-api") from error
+        raise MissingExtra("opentelemetry", "metrics", "velocpy.metrics.instrument") from error
     add(meter, Source(stores, histories))
