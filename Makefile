@@ -18,7 +18,7 @@ GOJOBS    ?= 4
 # The processes that share the Python tests: these, too, wait much
 TESTJOBS  ?= 3
 
-EXTRAS  := dev,torch,hf,lightning,fsspec,jax,demo,adjoint,notebook,bench,docs
+EXTRAS  := dev,torch,hf,lightning,fsspec,jax,demo,adjoint,notebook,bench,metrics,docs
 PINS    := requirements/test.txt
 BIN     := $(VENV_TEST)/bin
 # NVIDIA's compiler, in the versions that the build requires.

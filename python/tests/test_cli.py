@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import signal
@@ -98,12 +99,14 @@ def test_demo_as_json(tmp_path: Path) -> None:
     for picture in facts["pictures"].values():
         assert Path(picture).read_bytes().startswith(b"\x89PNG")
     assert len(facts["pictures"]) == 2
+    trace = json.loads(gzip.decompress(Path(facts["trace"]).read_bytes()))
+    assert sum(event.get("cat") == "capture" for event in trace["traceEvents"]) == 200
 
 
 def test_demo_for_people(tmp_path: Path) -> None:
     result = command("demo", *SMALL, "--out", str(tmp_path))
     assert result.returncode == 0
-    for words in ("to the last bit", "blocked", "prefetch distance", "host", "disk", "timeline.png"):
+    for words in ("to the last bit", "blocked", "prefetch distance", "host", "disk", "timeline.png", "trace.json.gz"):
         assert words in result.stdout
     assert "migrating through velocpy" in result.stderr
     assert "100%" in result.stderr

@@ -54,6 +54,7 @@ RUNS = {
     ("import",): ["{file}", "{store}", "run", "8"],
     ("dcp", "export"): ["{dcp}", "a", "{tmp}/files"],
     ("dcp", "import"): ["{files}", "{tmp}/run", "a"],
+    ("top",): ["--count", "1", "--interval", "0.1"],
 }
 
 
@@ -86,7 +87,9 @@ def test_every_line_of_json_is_a_message(
     if command[0] == "dcp":
         places |= checkpoints_of_dcp(beside)
     arguments = [argument.format(**places) for argument in RUNS[command]]
-    result = invoke(*command, *arguments, "--json")
+    with velocpy.open(host="1MiB") as at_work:
+        at_work.publish()
+        result = invoke(*command, *arguments, "--json")
     assert result.exit_code == 0, result.output
     messages = [json.loads(line) for line in result.stdout.splitlines()]
     assert messages

@@ -1,4 +1,4 @@
-"""The pages on budgets and clusters: their code and commands run, and what they point at exists."""
+"""Pages for users: their code and commands run, and what they point at exists."""
 
 from __future__ import annotations
 
@@ -15,14 +15,18 @@ import pytest
 
 import velocpy
 
-PAGES = ["budgets.md", "clusters.md", "jax.md", "training.md", "wheels.md"]
+PAGES = ["budgets.md", "clusters.md", "jax.md", "observing.md", "training.md", "wheels.md"]
 
 
 def blocks(root: Path, page: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", (root / "docs" / page).read_text(), flags=re.DOTALL)
 
 
-@pytest.mark.parametrize(("page", "count"), [("budgets.md", 2), ("clusters.md", 1), ("jax.md", 1), ("training.md", 6)])
+#: How many programs are in them.
+PROGRAMS = [("budgets.md", 2), ("clusters.md", 1), ("jax.md", 1), ("observing.md", 5), ("training.md", 6)]
+
+
+@pytest.mark.parametrize(("page", "count"), PROGRAMS)
 def test_code_runs(root: Path, run_python: Callable[..., CompletedProcess[str]], page: str, count: int) -> None:
     found = blocks(root, page, "python")
     assert len(found) == count
@@ -64,6 +68,13 @@ def test_commands_for_clusters_run(root: Path, shell: Callable[[str], CompletedP
     assert "RLIMIT_AS leaves" in written, "the limit that the page sets was met"
     assert "exit code 1" in written
     assert "host 64.0 MiB" in written, "a fourth of the node's budget"
+
+
+def test_another_process_is_watched(shell: Callable[[str], CompletedProcess[str]], root: Path) -> None:
+    (text,) = blocks(root, "observing.md", "sh")
+    done = shell(text)
+    assert done.returncode == 0, done.stderr
+    assert "Store: 0 checkpoints in 0 histories" in done.stdout
 
 
 @pytest.mark.parametrize("page", PAGES)

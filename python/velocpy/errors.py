@@ -111,6 +111,9 @@ class VelocError(RuntimeError):
     tier: TierName | None
     #: How many checkpoints `History.checkpoint_many` had captured before, or None: another call failed.
     captured: int | None = None
+    #: The line of the application that had called for the checkpoint concerned, where an error that comes later knows
+    #: it: ``"sweep.py:12"``. The message tells it, too.
+    called: str | None = None
 
     def __init__(
         self,

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
 import numpy as np
 
-from . import _core, arguments, arrays, comparing, html, records, tree
+from . import _core, arguments, arrays, callers, comparing, html, records, tree
 from .choices import BestOrder, TierName
 from .comparison import Comparison, HistoryComparison
-from .errors import TIERS, InvalidArgument, InvalidType, VelocError, not_found
+from .errors import TIERS, InvalidArgument, InvalidType, VelocError, WaitTimeout, not_found
 from .interfaces import HistoryOwner, Key, Parts, RestoreLoop
 from .lease import Lease
 from .plan import Advance, Drop, Last, LearnedPlan, Plan, Restore, Source, plain_key, source_of
@@ -36,10 +36,14 @@ META_LIMIT = 64 << 10
 META_DEPTH = 1000
 
 
+#: Checkpoints that are asked for the error of a wait for all of them, and seconds for each.
+_LATE, _MOMENT = 100, 0.01
+
+
 class Checkpoints:
     """The calls of a history. `velocpy.History` is this class with its store's type, which this module cannot name."""
 
-    __slots__ = ("__weakref__", "_core", "_name", "_sources", "_store", "_watchers")
+    __slots__ = ("__weakref__", "_calls", "_core", "_name", "_sources", "_store", "_watchers")
 
     def __init__(self, store: HistoryOwner, name: str) -> None:
         if not isinstance(name, str):
@@ -51,6 +55,8 @@ class Checkpoints:
         self._sources: deque[Source] = deque()
         #: Plans that want to know of restores.
         self._watchers: list[Plan] = []
+        #: Where the application has called, with ``debug``.
+        self._calls = callers.Calls() if store._debug else None
 
     def _renew(self) -> None:
         """The store was refreshed. Loops that have begun end with the sources, and the view, that they began with."""
@@ -178,7 +184,10 @@ class Checkpoints:
             if more:
                 raise InvalidType(f"{error} {more}") from None
             raise
-        return Ticket(self, chosen if key is None else key, identity)
+        made, place = chosen if key is None else key, callers.place()
+        if self._calls is not None:
+            self._calls.captured(made, place, identity)
+        return Ticket(self, made, identity, place)
 
     def checkpoint_many(
         self,
@@ -252,10 +261,15 @@ class Checkpoints:
         except VelocError as error:
             error.captured = len(captured)
             raise
-        return [
-            Ticket(self, chosen if item[0] is None else item[0], identity)
+        place = callers.place()
+        tickets = [
+            Ticket(self, chosen if item[0] is None else item[0], identity, place)
             for item, (identity, chosen) in zip(items, captured, strict=True)
         ]
+        if self._calls is not None:
+            for ticket in tickets:
+                self._calls.captured(ticket.key, place, ticket._id)
+        return tickets
 
     def drop(self, key: Key, missing_ok: bool = True) -> None:
         """Forgets a checkpoint; leases of it stay exact.
@@ -464,18 +478,47 @@ class Checkpoints:
         wanted = _labels_of(regions)
         chosen = _parts_of(parts, into)
         observe = self._observed if self._watchers else None
-        if into is None:  # no name for the lease: an interruption would keep it in the traceback
-            return self._core.restore(key, wanted, last, False, timeout, self._store._streams(stream), observe)
         try:
-            self._core.restore_into(
-                key, wanted, _destinations_of(into), chosen, last, timeout, stream, _written, observe
-            )
+            if into is None:  # no name for the lease: an interruption would keep it in the traceback
+                return self._core.restore(key, wanted, last, False, timeout, self._store._streams(stream), observe)
+            try:
+                self._core.restore_into(
+                    key, wanted, _destinations_of(into), chosen, last, timeout, stream, _written, observe
+                )
+                return into
+            except InvalidArgument:  # as in `checkpoint`; nothing was begun
+                if not _is_nested(into):
+                    raise
+            nested = tree.destinations(into)
+            self._core.restore_into(key, wanted, nested, chosen, last, timeout, stream, _written, observe)
             return into
-        except InvalidArgument:  # as in `checkpoint`; nothing was begun
-            if not _is_nested(into):
-                raise
-        self._core.restore_into(key, wanted, tree.destinations(into), chosen, last, timeout, stream, _written, observe)
-        return into
+        except VelocError as error:  # BelatedCorruption is about an earlier restore
+            self._name_call(error)
+            raise
+        finally:
+            if self._calls is not None:
+                self._calls.restored(key, callers.place())
+
+    def _name_failed(self, error: VelocError, tier: int) -> bool:
+        """Finds the checkpoint that an error of a wait for all of them is about, if calls are remembered."""
+        if self._calls is None or tier < 0 or error.key is not None or isinstance(error, WaitTimeout):
+            return False
+        late = [each for each in self._calls.captures() if not self._store._core.ticket(each[1].ticket)[1] >> tier & 1]
+        for key, capture in late[:_LATE]:
+            try:
+                self._core.wait_ticket(capture.ticket, key, tier, _MOMENT)
+            except VelocError as own:
+                if type(own) is type(error):
+                    error.history, error.key = self._name, key
+                    callers.name_call(error, capture.place, f"checkpoint() of key {key!r} in history {self._name!r}")
+                    return True
+        return False
+
+    def _name_call(self, error: VelocError) -> None:
+        """Lets an error that comes later tell the call that it is about, where that is known."""
+        calls = self._calls if error.history == self._name else None
+        if calls is not None:
+            calls.name(error)
 
     @overload
     def restore_iter(
@@ -739,7 +782,13 @@ class Checkpoints:
         BelatedCorruption
             Of an earlier restore to a device.
         """
-        self._core.wait(tier_number(tier), timeout)
+        number = tier_number(tier)
+        try:
+            self._core.wait(number, timeout)
+        except VelocError as error:
+            self._name_call(error)
+            self._name_failed(error, number)
+            raise
 
     # --- what is there ---
 

@@ -6,7 +6,7 @@ on dark pages too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
@@ -33,13 +33,13 @@ def store(shown: StoreState) -> str:
     try:
         stats = shown.stats()
     except VelocError as error:
-        return _titled(f"Store, {'closed' if shown.closed else type(error).__name__}", [])
+        return titled(f"Store, {'closed' if shown.closed else type(error).__name__}", [])
     use = stats["tiers"]
-    rows = [_tier(name, use[name]) for name in TIERS if name in use]
+    rows = [tier_row(name, use[name]) for name in TIERS if name in use]
     histories = sorted(stats["histories"].items(), key=lambda item: -item[1]["checkpoints"])
     found = [(_short(name), f"{each['checkpoints']} checkpoints") for name, each in histories[:ROWS]]
-    tables = [_table(("tier", "budget", "used", "", ""), rows), _legend(use), _table(("history", ""), found)]
-    return _titled(_store_title(shown), [*tables, _more(len(histories), "")])
+    tables = [table(("tier", "budget", "used", "", ""), rows), legend(use), table(("history", ""), found)]
+    return titled(_store_title(shown), [*tables, _more(len(histories), "")])
 
 
 def _store_title(shown: StoreState) -> str:
@@ -47,7 +47,8 @@ def _store_title(shown: StoreState) -> str:
     return f"Store{how}{', read-only' if shown._config['read_only'] else ''}"
 
 
-def _tier(name: str, tier: TierStats) -> tuple[Any, ...]:
+def tier_row(name: str, tier: TierStats) -> tuple[Any, ...]:
+    """Cells of a tier: name, budget, what is used, a bar, a share."""
     used, capacity = tier["used"], tier["capacity"]
     return name, sized(capacity), sized(used), Markup(_bar(tier)), _share(used, capacity)
 
@@ -62,10 +63,10 @@ def history(shown: HistoryState) -> str:
         rows = _rows(shown, first + last)
         totals = _totals(shown, keys)
     except VelocError:
-        return _titled(title, [])
+        return titled(title, [])
     if skipped := len(keys) - len(first) - len(last):
         rows.insert(len(first), (f"… and {skipped} more", "", "", ""))
-    return _titled(title, [totals, _table(("key", "size", "regions", "in"), rows)])
+    return titled(title, [totals, table(("key", "size", "regions", "in"), rows)])
 
 
 def _rows(shown: HistoryState, keys: list[Key]) -> list[tuple[str, str, str, str]]:
@@ -117,9 +118,9 @@ def _totals(shown: HistoryState, keys: list[Key]) -> str:
 
 def ticket(shown: TicketState) -> str:
     """Key and state."""
-    return _titled(
+    return titled(
         "Ticket",
-        [_table(("history", "key", "state"), [(_short(shown._history.name), _short(shown.key), shown._status())])],
+        [table(("history", "key", "state"), [(_short(shown._history.name), _short(shown.key), shown._status())])],
     )
 
 
@@ -127,7 +128,7 @@ def lease(shown: LeaseState) -> str:
     """Regions, their types and shapes."""
     title = f"Lease of {_short(shown.key)}"
     if shown.released:
-        return _titled(f"{title}, released", [])
+        return titled(f"{title}, released", [])
     memory = shown._held()
     labels = memory.labels()
     regions = [memory.find(label) for label in labels]
@@ -136,15 +137,15 @@ def lease(shown: LeaseState) -> str:
         (_short(label), *map(str, memory.description(region)[0::2]), sized(nbytes))
         for label, region, nbytes in zip(labels[:ROWS], regions, sizes, strict=False)
     ]
-    table = _table(("region", "dtype", "shape", "size"), rows)
+    regions_table = table(("region", "dtype", "shape", "size"), rows)
     count = f"{len(labels)} region{'' if len(labels) == 1 else 's'}"
     words = f"{title}: {count}, {sized(sum(sizes))}{', writable' if memory.writable else ''}"
-    return _titled(words, [table, _more(len(labels), "regions")])
+    return titled(words, [regions_table, _more(len(labels), "regions")])
 
 
 def plan(shown: PlanState) -> str:
     """How far it was read."""
-    return _titled(type(shown).__name__, [f"<p>{escape(shown._status())}</p>"])
+    return titled(type(shown).__name__, [f"<p>{escape(shown._status())}</p>"])
 
 
 class Piece(NamedTuple):
@@ -178,7 +179,7 @@ def lineage(history: str, rows: Sequence[LineageRow], own: str) -> str:
     words = [f"<p>{escape(f'… {len(rows) - len(shown)} earlier ones are not shown')}</p>"] if len(rows) > STRIPS else []
     legend = f'<p><span style="color:{own}">■</span> {escape("bytes that are new in the checkpoint")}</p>'
     head = ("key", "form", "size", "new bytes", "takes on disk", "where its bytes lie")
-    return _titled(f"Lineage of {_short(history)}: {counted}", [*words, _table(head, cells), legend])
+    return titled(f"Lineage of {_short(history)}: {counted}", [*words, table(head, cells), legend])
 
 
 def _strip(row: LineageRow) -> Markup:
@@ -195,11 +196,13 @@ class Markup(str):
     __slots__ = ()
 
 
-def _titled(title: str, parts: Iterable[str]) -> str:
+def titled(title: str, parts: Iterable[str]) -> str:
+    """Parts of a page below a title, which is text."""
     return f"<div><strong>{escape(title)}</strong>{''.join(parts)}</div>"
 
 
-def _table(head: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> str:
+def table(head: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> str:
+    """A table; its cells are text, or `Markup`."""
     cells = "".join(f"<th>{escape(name)}</th>" for name in head)
     body = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in rows)
     return f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
@@ -234,7 +237,8 @@ def _bar(tier: TierStats) -> str:
     return f'<div style="{_FRAME}">{filled}</div>'
 
 
-def _legend(use: dict[str, TierStats]) -> str:
+def legend(use: Mapping[str, TierStats]) -> str:
+    """The colours of the bars of these tiers, in words."""
     there = dict.fromkeys((part.name, part.colour) for tier in use.values() for part in parts(tier))
     words = "&ensp;".join(f'<span style="color:{colour}">■</span> {escape(name)}' for name, colour in there)
     return f"<p>{words}</p>" if words else ""

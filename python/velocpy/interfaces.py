@@ -33,6 +33,8 @@ class StoreState(Protocol):
     _config: dict[str, Any]
     #: Counters at the last record of what moved; `velocpy.records` keeps them here.
     _recorded: dict[str, int]
+    #: Its number among the stores that the process has opened.
+    _turn: int
 
     @property
     def _core(self) -> shim.Store: ...

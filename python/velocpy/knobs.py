@@ -16,6 +16,8 @@ be set by a variable, or for a while with `override`.
 ``VELOCPY_CATALOG_SLACK``     with the hooks: bytes a catalog may be too long before it is written anew
 ``VELOCPY_SEGMENT_BYTES``     with the hooks: length of the data files of a store that is made
 ``VELOCPY_EXIT_TIMEOUT``      seconds that open stores may take to close when Python exits
+``VELOCPY_NVTX``              1: calls are NVTX ranges, for profilers: see `velocpy.ranges`
+``VELOCPY_WATCH``             1: each store is published when it is opened, for ``velocpy top``
 ============================  =====================================================================
 """
 
@@ -45,6 +47,8 @@ NAMES = (
     "catalog_slack",
     "segment_bytes",
     "exit_timeout",
+    "nvtx",
+    "watch",
 )
 
 LIBRARY = "libvelocpy_core.so"
@@ -133,7 +137,7 @@ def memory_limit() -> int | None:
 
 def hooks() -> bool:
     """Whether the core accepts to be broken on purpose."""
-    return _read("test_hooks") not in (None, "", "0")
+    return _is_on("test_hooks")
 
 
 def exit_timeout() -> float:
@@ -146,6 +150,16 @@ def exit_timeout() -> float:
     if not seconds >= 0:
         raise InvalidArgument(f"VELOCPY_EXIT_TIMEOUT is {text!r}; give seconds from 0 up.")
     return seconds
+
+
+def marks_ranges() -> bool:
+    """Whether the first store that is opened lets profilers see calls: see `velocpy.ranges`."""
+    return _is_on("nvtx")
+
+
+def publishes() -> bool:
+    """Whether a store is published when it is opened: see `velocpy.Store.publish`."""
+    return _is_on("watch")
 
 
 def load_core() -> None:
@@ -191,6 +205,10 @@ def _read(name: str) -> str | None:
     if name in _overrides:
         return _overrides[name]
     return os.environ.get("VELOCPY_" + name.upper())
+
+
+def _is_on(name: str) -> bool:
+    return _read(name) not in (None, "", "0")
 
 
 def _count(name: str) -> int | None:

@@ -85,7 +85,9 @@ def open(  # noqa: A001
         "off": never. A restore to a device waits for the comparison there with "always" alone: what it finds is
         raised as `BelatedCorruption` by the next restore or wait of the history, or by `Store.close`.
     debug
-        Detect writes into leases that callers share (`LeaseWritten`). Every lease costs a pass over its bytes.
+        Detect writes into leases that callers share (`LeaseWritten`): every lease costs a pass over its bytes. And
+        remember where the application has called, so that errors which come later tell the line: of what could not be
+        made durable, or of a restore whose bytes were found to be wrong (`VelocError.called`).
     timeline
         How many events `Store.timeline` keeps.
     idle

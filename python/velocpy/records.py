@@ -37,7 +37,7 @@ from .quantity import sized, timed
 log = logging.getLogger("velocpy")
 
 #: What callers wait for, by the names in `figures.Waits`.
-_WAITS = (
+WAITS = (
     ("capture", "for room"),
     ("restore", "for bytes"),
     ("durable", "for durability"),
@@ -46,7 +46,7 @@ _WAITS = (
 )
 
 #: Those that are divided by what was waited for.
-_CAUSED = ("capture", "capture_on_device", "restore_on_device")
+CAUSED = ("capture", "capture_on_device", "restore_on_device")
 
 
 def wanted() -> bool:
@@ -93,10 +93,10 @@ def _counters(stats: Stats) -> dict[str, int]:
             f"{name} written": tier["written_bytes"],
             f"{name} read": tier["read_bytes"],
         }
-    for name in _CAUSED:
+    for name in CAUSED:
         causes: Causes = stats["waits_by_cause_ns"][name]  # type: ignore[literal-required]
         now |= {f"{name} {cause}": nanoseconds for cause, nanoseconds in cast("dict[str, int]", causes).items()}
-    return now | {name: stats["waits_ns"][name] for name, _ in _WAITS}  # type: ignore[literal-required]
+    return now | {name: stats["waits_ns"][name] for name, _ in WAITS}  # type: ignore[literal-required]
 
 
 def _summary(new: dict[str, int]) -> str:
@@ -110,7 +110,7 @@ def _summary(new: dict[str, int]) -> str:
             nbytes = new.get(f"{tier} {what}", 0)
             if nbytes:
                 words.append(f"{sized(nbytes)} {what} in {tier}")
-    words += [f"waited {timed(new[name] / 1e9)} {reason}{_causes(new, name)}" for name, reason in _WAITS if new[name]]
+    words += [f"waited {timed(new[name] / 1e9)} {reason}{_causes(new, name)}" for name, reason in WAITS if new[name]]
     return "; ".join(words)
 
 

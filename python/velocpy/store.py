@@ -12,15 +12,15 @@ import sys
 import time
 import warnings
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
-from . import _core, devices, html, knobs, paths, records
+from . import _core, callers, devices, html, knobs, paths, records
 from . import schedule as schedules
 from .budget import device_budgets, new_disk_budget, new_host_budget
-from .checks import require_choice, require_whole
+from .checks import require_choice, require_seconds, require_whole
 from .choices import Compressor, DeviceBudgets, Digest, Picture, Reduction, Size, TierName
 from .errors import (
     TIERS,
@@ -39,12 +39,13 @@ from .figures import Cost, Stats
 from .history import Checkpoints
 from .quantity import sized
 from .schedule import Course, Profiled, Schedule
-from .ticket import tier_number
+from .ticket import NO_TIER, Ticket, tier_number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from .backup import BackedUp
+    from .live.watch import Watch
 
 log = logging.getLogger("velocpy")
 log.addHandler(logging.NullHandler())
@@ -58,6 +59,8 @@ _WITHOUT_CHUNKS = ("raw", "codec", "reference")
 #: no section with a reference.
 _WITHOUT_COMPRESSOR = ("raw", "auto", "reference")
 _LEAST_CHUNK, _MOST_CHUNK = 32, 4096
+#: Seconds between two renewals of a live view, at least: a browser shows no more.
+_SHORTEST = 0.02
 
 
 class History(Checkpoints):
@@ -105,7 +108,10 @@ class Store:
     _closed = True  # until it is open
 
     def __init__(self, config: dict[str, Any], lookahead: int) -> None:
+        if knobs.marks_ranges():
+            _mark_ranges()
         knobs.load_core()
+        self._opened_at = callers.place()
         self._unflushed: VelocError | None = None  # what close has to tell when it is done
         self._config = config
         self._host_most: int | None = config["host"]
@@ -118,6 +124,8 @@ class Store:
         self._turn = next(_turns)
         self._directory = paths.identity_of(config["path"]) if config["durable"] else None
         self._recorded: dict[str, int] = {}  # counters at the last record of what moved
+        self._watches: list[Watch] = []
+        self._published = False
         began = time.perf_counter()
         try:
             self._core = _core.Store(json.dumps(config))
@@ -128,6 +136,11 @@ class Store:
         _drain_log()
         if records.wanted():
             records.opened(self, "opened", time.perf_counter() - began)
+        if knobs.publishes():
+            try:
+                self.publish()
+            except OSError as error:  # what watches a store never fails it
+                log.warning("%s is not published, as VELOCPY_WATCH asks: %s", repr(self), str(error))
 
     def history(
         self,
@@ -301,21 +314,70 @@ class Store:
         """Whether `close` was called."""
         return self._closed
 
-    def wait(self, tier: TierName | None = None, timeout: float | None = None) -> None:
+    def wait(
+        self,
+        tier: TierName | None = None,
+        timeout: float | None = None,
+        *,
+        progress: bool | Callable[[int, int], Any] = False,
+    ) -> None:
         """Waits until everything is captured, or durable in ``tier``, and what restores gave has been verified.
 
         What is dropped meanwhile, or replaced by another thread, is not waited for: of a key that is replaced all the
         time nothing need be durable.
 
+        Parameters
+        ----------
+        timeout
+            Seconds; None: as long as it takes.
+        progress
+            Of a wait for a tier: a function that is called ten times a second with the bytes that have got there and
+            the bytes in all, or True for a bar on standard error, by rich or tqdm. A wait of less than a tenth of a
+            second calls and shows nothing.
+
         Raises
         ------
+        WaitTimeout
+            After ``timeout`` seconds.
         BelatedCorruption
             Of an earlier restore to a device.
+        velocpy.extra.MissingLibrary
+            A bar is to be shown, and there is neither rich nor tqdm. It is an ImportError too.
+
+        Examples
+        --------
+        >>> import numpy, velocpy
+        >>> with velocpy.open(host="16MiB", disk="64MiB") as store:
+        ...     _ = store.history("run").checkpoint(0, u=numpy.zeros(100))
+        ...     store.wait("disk", progress=lambda done, total: None)
         """
-        self._core.wait(tier_number(tier), timeout)
+        number = tier_number(tier)
+        try:
+            if progress is False:
+                self._core.wait(number, timeout)
+            else:
+                self._wait_and_tell(number, timeout, progress)
+        except VelocError as error:
+            self._name_call(error, number)
+            raise
         _drain_log()
         if records.wanted():
             records.moved(self)
+
+    def _wait_and_tell(self, tier: int, timeout: float | None, progress: bool | Callable[[int, int], Any]) -> None:
+        from .progress import require_progress, waiting
+
+        if tier == NO_TIER:
+            raise InvalidArgument("progress= is that of bytes on their way to a tier: name it, as in wait('disk').")
+        told = require_progress(progress)
+        waiting(lambda seconds: self._core.wait(tier, seconds), self.stats, tier, timeout, told)
+
+    def _name_call(self, error: VelocError, tier: int) -> None:
+        """Lets an error of a wait tell the call that it is about, where that is known: with ``debug``."""
+        for history in list(self._histories.values()) if self._debug else ():
+            history._name_call(error)
+            if history._name_failed(error, tier):
+                break
 
     def resize(
         self,
@@ -619,11 +681,15 @@ class Store:
             self._close_core(timeout)
         except TierIOError as undone:
             failure = undone
-        except BelatedCorruption:
+        except BelatedCorruption as belated:
+            self._name_call(belated, NO_TIER)
             for unsaid in (self._unflushed, self._write_profiles()):
                 if unsaid is not None:
                     log.error("%s", unsaid)
             raise
+        finally:
+            if self._closed:
+                self._end_views()
         failure, self._unflushed = self._unflushed or failure, None
         unwritten = self._write_profiles()
         failure = failure or unwritten
@@ -658,8 +724,20 @@ class Store:
         except (WaitTimeout, InvalidArgument):
             raise
         except VelocError as failure:
+            self._name_call(failure, tier_number("disk"))
             return failure
         return None
+
+    def _end_views(self) -> None:
+        """Ends the threads that show this store."""
+        watches, self._watches = self._watches, []
+        for each in watches:
+            each._end("closed")
+        if self._published:
+            self._published = False
+            from .live.channel import publisher
+
+            publisher.remove(self)
 
     def _close_core(self, timeout: float | None) -> None:
         closed_before, self._closed = self._closed, True
@@ -753,12 +831,119 @@ class Store:
             from .plot.tiers import draw_tiers
 
             return draw_tiers(self)
-        if not self._config["timeline"]:
-            raise InvalidArgument("the store keeps no timeline: open it with timeline=, the number of events to keep.")
+        self._require_timeline()
         from .plot.timeline import draw_timeline
 
         budgets = {name: tier["capacity"] for name, tier in self.stats()["tiers"].items()}
         return draw_timeline(self.timeline(), budgets)
+
+    def write_trace(self, file: str | os.PathLike[str]) -> None:
+        """Writes the events that ``open(timeline=…)`` keeps as a trace, which Perfetto and chrome://tracing open.
+
+        `velocpy.trace` says what is in it, and writes the events of a store that is closed.
+
+        Parameters
+        ----------
+        file
+            Where to; what is there is replaced. A name that ends in ``.gz`` gets a compressed trace.
+
+        Raises
+        ------
+        InvalidArgument
+            The store keeps no timeline.
+        OSError
+            The file cannot be written.
+        StoreClosed
+
+        Examples
+        --------
+        >>> import numpy, tempfile, velocpy
+        >>> from pathlib import Path
+        >>> with velocpy.open(host="1MiB", timeline=100) as store, tempfile.TemporaryDirectory() as folder:
+        ...     _ = store.history("forward").checkpoint(7, u=numpy.zeros(100))
+        ...     store.write_trace(Path(folder, "trace.json"))
+        ...     "forward[7]" in Path(folder, "trace.json").read_text()
+        True
+        """
+        self._require_open()
+        self._require_timeline()
+        from .trace import write_trace
+
+        write_trace(self.timeline(), file)
+
+    def watch(self, interval: float = 1.0) -> Watch:
+        """Shows the store, and renews what it shows while the application goes on.
+
+        Tiers with what is used of them by state, rates, the prefetch distance, and waits by reason. In a notebook the
+        view is the output of the cell that calls this, also while later cells run. In a terminal it is at the lower
+        end, by rich. One thread renews it, which reads `stats` each time. It ends with the store.
+
+        Parameters
+        ----------
+        interval
+            Seconds between two looks, from 0.02 on.
+
+        Returns
+        -------
+        velocpy.live.watch.Watch
+            Its ``stop()``, or the end of a ``with``, ends the view; what was shown last stays.
+
+        Raises
+        ------
+        InvalidArgument
+            There is neither a notebook nor a terminal.
+        velocpy.extra.MissingLibrary
+            In a terminal, without rich. It is an ImportError too.
+        StoreClosed
+
+        Examples
+        --------
+        In a notebook, while a sweep runs::
+
+            with store.watch():
+                for step in range(steps):
+                    forward.checkpoint(step, u=advance(u))
+        """
+        self._require_open()
+        if require_seconds("interval", interval) < _SHORTEST:
+            raise InvalidArgument(f"interval is {interval!r}; give {_SHORTEST} seconds or more.")
+        from .live.watch import Watch, surface
+
+        watch = Watch(self, float(interval), surface())
+        self._watches = [*(each for each in self._watches if each.running), watch]
+        return watch
+
+    def publish(self) -> None:
+        """Lets other processes of this user see the figures of the store; a second call is nothing.
+
+        ``velocpy top`` shows them. ``VELOCPY_WATCH=1`` in the environment publishes each store that is opened. The
+        process listens at a Unix-domain socket, and one thread answers: it sleeps while nobody asks. Processes of other
+        users but root get no answer. It ends with the store, whatever ends the process.
+
+        Raises
+        ------
+        OSError
+            There is no socket to be had.
+        StoreClosed
+
+        Examples
+        --------
+        >>> import os, velocpy
+        >>> from velocpy.live.channel import published
+        >>> with velocpy.open(host="16MiB") as store:
+        ...     store.publish()
+        ...     [process.stores[-1].checkpoints for process in published() if process.pid == os.getpid()]
+        [0]
+        """
+        self._require_open()
+        from .live.channel import publisher
+
+        publisher.add(self)
+        self._published = True
+
+    def _require_timeline(self) -> None:
+        if not self._config["timeline"]:
+            raise InvalidArgument("the store keeps no timeline: open it with timeline=, the number of events to keep.")
 
     def costs(self) -> dict[str, Cost]:
         """Per tier its capacity (bytes) and the bandwidths measured so far (bytes/s), for planners of schedules.
@@ -813,11 +998,16 @@ class Store:
         if self._config["durable"]:
             lost = "it was only read" if self._config["read_only"] else "what was not durable yet is lost"
         warnings.warn(
-            f"unclosed {self!r}: nothing refers to it any more; {lost}. Leases stay valid. Call close(), or use with.",
+            f"unclosed {self!r}, opened at {self._opened()}: nothing refers to it any more; {lost}. Leases stay valid. "
+            "Call close(), or use with.",
             ResourceWarning,
             stacklevel=2,
             source=self,
         )
+
+    def _opened(self) -> str:
+        """The line of the application that has opened it."""
+        return "a place that is not known" if self._opened_at is None else callers.told(self._opened_at)
 
     def __copy__(self) -> Store:
         return self
@@ -890,6 +1080,21 @@ def _reduction(
     return json.dumps(told | {"schedule": schedules.told(schedule)})
 
 
+def _mark_ranges() -> None:
+    """Lets profilers see the calls that move bytes or wait."""
+    from .ranges import mark
+    from .restores import Restores
+
+    mark(
+        {
+            Checkpoints: ("checkpoint", "checkpoint_many", "restore", "prefetch", "wait"),
+            Restores: ("__next__",),
+            Ticket: ("wait",),
+            Store: ("wait", "resize", "trim", "close"),
+        }
+    )
+
+
 def _rate(nbytes: int, nanoseconds: int) -> float | None:
     return 1e9 * nbytes / nanoseconds if nbytes and nanoseconds else None
 
@@ -934,7 +1139,8 @@ def _located(error: StoreLocked, directory: tuple[int, int] | None) -> StoreLock
     for store in stores():
         if store._directory == directory is not None and not store._config["read_only"]:
             return StoreLocked(
-                f"{error} It is open here as {store!r}, which is in velocpy.stores(), path {store.path}."
+                f"{error} It is open here as {store!r}, opened at {store._opened()}, which is in velocpy.stores(), "
+                f"path {store.path}."
             )
     return error
 

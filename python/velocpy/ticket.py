@@ -7,6 +7,7 @@ from numbers import Real
 from typing import Any, NoReturn
 
 from . import html
+from .callers import Place, name_call
 from .choices import TierName
 from .errors import TIERS, InvalidArgument, InvalidType, VelocError, WaitTimeout
 from .interfaces import TicketIssuer
@@ -39,15 +40,16 @@ class Ticket:
     (True, True)
     """
 
-    __slots__ = ("_history", "_id", "key")
+    __slots__ = ("_history", "_id", "_place", "key")
 
     #: Key of the checkpoint; the store's choice where none was given.
     key: int | str
 
-    def __init__(self, history: TicketIssuer, key: int | str, identity: int) -> None:
+    def __init__(self, history: TicketIssuer, key: int | str, identity: int, place: Place | None = None) -> None:
         self._history = history
         self.key = key
         self._id = identity
+        self._place = place
 
     @property
     def captured(self) -> bool:
@@ -72,7 +74,8 @@ class Ticket:
     def wait(self, tier: TierName | None = None, timeout: float | None = None) -> None:
         """Waits until the bytes are captured, or durable in ``tier``.
 
-        Asking makes a lazy flush urgent. Interrupted, it has changed nothing.
+        Asking makes a lazy flush urgent. Interrupted, it has changed nothing. What is raised tells the line that had
+        called `History.checkpoint`, in its message and as ``called``.
 
         Raises
         ------
@@ -83,7 +86,12 @@ class Ticket:
         DurabilityLost, TierFull, TierIOError
             When it will never get there.
         """
-        self._history._core.wait_ticket(self._id, self.key, tier_number(tier), timeout)
+        number = tier_number(tier)
+        try:
+            self._history._core.wait_ticket(self._id, self.key, number, timeout)
+        except VelocError as error:
+            name_call(error, self._place)
+            raise
 
     def __await__(self) -> Generator[Any, None, Ticket]:
         """Waits in a task of asyncio until the bytes are captured; gives the ticket."""

@@ -25,6 +25,7 @@ from .diff_command import diff
 from .exits import Exit, code_of
 from .output import colour, examples, json_option, message
 from .store_commands import COMMANDS
+from .top_command import top
 
 
 class Commands(click.Group):
@@ -73,7 +74,7 @@ def main() -> None:
     """Keep the history of a computation, and bring it back in the order in which it will be needed."""
 
 
-for command in (*COMMANDS, dcp, diff):
+for command in (*COMMANDS, dcp, diff, top):
     main.add_command(command)
 
 
@@ -182,7 +183,7 @@ def bench(arguments: tuple[str, ...]) -> None:
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("demo-out"),
     show_default=True,
-    help="Folder for the pictures.",
+    help="Folder for the pictures and the trace.",
 )
 @click.option(
     "--folder",
@@ -197,7 +198,8 @@ def demo(dim: str, order: str, size: str | None, out: Path, quiet: bool, as_json
     """Migrate seismic shots whose wavefields do not fit the memory budget.
 
     Runs a reverse time migration twice, once with every wavefield in memory and once through velocpy with a fraction of
-    that memory, compares the images bit by bit, and draws the image and a timeline. Exits with 1 when they differ.
+    that memory, compares the images bit by bit, and draws the image and a timeline. The timeline is also in
+    trace.json.gz, which Perfetto opens. Exits with 1 when the images differ.
 
     With --device cuda both runs are the GPU's: the one keeps every wavefield in its memory, the other lets velocpy move
     them between device, host and disk.

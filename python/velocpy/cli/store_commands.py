@@ -445,34 +445,21 @@ def _told(kind: str, history: str, key: str, file: Path, nbytes: int, as_json: b
 
 
 @contextmanager
-def progress(text: str) -> Iterator[Callable[[int, int], None] | None]:
+def progress(text: str) -> Iterator[Callable[[int, int], Any] | None]:
     """Shows on a terminal how far it is, on standard error; None elsewhere."""
     if not sys.stderr.isatty():
         yield None
         return
+    from velocpy.extra import MissingLibrary
+    from velocpy.progress import bar
+
     try:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            DownloadColumn,
-            Progress,
-            TextColumn,
-            TimeRemainingColumn,
-            TransferSpeedColumn,
-        )
-    except ImportError:
+        shown = bar(text)
+    except MissingLibrary:
         yield None
         return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(text, total=None)
-        yield lambda read, total: bar.update(task, completed=read, total=total or None)
+    with shown as told:
+        yield told
 
 
 COMMANDS = (ls, show, check, gc, backup, export_, import_)

@@ -24,6 +24,9 @@ _COMMANDS = {
 }
 
 
+#: Which line had called: a command's own.
+_CALL = re.compile(r" \w+\(\)( of key .*)? was called at .*\.$")
+
 #: What a size may be. Options take no shares, and no budget is left out by one.
 _SIZES = 'Give a number of bytes, or a size like "4GiB", "500 MB" or "1.5G".'
 
@@ -49,4 +52,4 @@ def in_terms_of_commands(text: str) -> str:
         text = text.replace(REMEDIES[status], remedy)
     for advice in _ARGUMENTS:
         text = advice.sub("", text)
-    return text
+    return _CALL.sub("", text)

@@ -15,6 +15,7 @@ from velocpy.cli.output import message
 from velocpy.extra import MissingExtra
 from velocpy.plot.timeline import draw_timeline
 from velocpy.quantity import sized
+from velocpy.trace import write_trace
 
 from .migration import Ticker
 from .picture import draw_image
@@ -30,7 +31,7 @@ TICKS = 16
 
 
 def show(settings: Settings, out: Path, quiet: bool, as_json: bool) -> bool:
-    """Runs the demo, writes its pictures into the folder ``out`` and reports; whether the image was proven right.
+    """Runs the demo, writes pictures and a trace into ``out``, and reports; whether the image was proven right.
 
     A library that is missing is missed before anything is computed.
     """
@@ -38,12 +39,14 @@ def show(settings: Settings, out: Path, quiet: bool, as_json: bool) -> bool:
     velocpy.build_info()
     outcome = run(settings, unwatched if quiet else partial(_stage, screen))
     pictures = _draw(outcome, out)
+    trace = out / "trace.json.gz"
+    write_trace(outcome.events, trace)
     if as_json:
-        click.echo(message("demo", facts(outcome, pictures)))
+        click.echo(message("demo", facts(outcome, pictures) | {"trace": str(trace)}))
     elif not quiet:
         for table in tables(outcome):
             paper.print(table)
-        for name, path in pictures.items():
+        for name, path in (*pictures.items(), ("trace", str(trace))):
             paper.print(f"{name:<9} [cyan]{escape(path)}[/cyan]", soft_wrap=True)
         paper.print(f"SHA-256   {outcome.digest}", soft_wrap=True)
         paper.print(verdict(outcome))
