@@ -1,0 +1,188 @@
+"""What autograd holds in place of a saved tensor, and the storage behind it."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, NamedTuple
+
+import torch
+
+from velocpy.errors import SavedTensorChanged
+
+Shape = tuple[torch.dtype, torch.Size, tuple[int, ...], int]
+
+#: A tensor without elements of each dtype and device, whose storage takes the place of one that has left.
+_nothing: dict[tuple[torch.dtype, torch.device], torch.Tensor] = {}
+
+
+class View:
+    """One saved tensor: a view of a storage.
+
+    ``alias`` shares its version counter. When the storage leaves, ``alias`` is given another one, without bytes; the
+    counter stays, so that a change in place is still noticed.
+    """
+
+    __slots__ = ("alias", "shape", "version")
+
+    def __init__(self, alias: torch.Tensor, version: int) -> None:
+        self.alias = alias
+        self.version = version
+        #: dtype, size, stride and offset, once the storage has left.
+        self.shape: Shape | None = None
+
+    def strip(self) -> None:
+        """Lets go of the storage."""
+        alias = self.alias
+        if self.shape is None:
+            self.shape = alias.dtype, alias.size(), alias.stride(), int(alias.storage_offset())
+            kind = alias.dtype, alias.device
+            nothing = _nothing.get(kind)
+            if nothing is None:
+                nothing = _nothing[kind] = torch.empty(0, dtype=alias.dtype, device=alias.device)
+            alias.data = nothing
+
+    def on(self, storage: torch.UntypedStorage) -> torch.Tensor:
+        """The tensor, as a view of a storage with the same bytes. The caller's stays whole when ``alias`` is stripped."""
+        if self.shape is None:
+            return self.alias.detach()
+        dtype, size, stride, offset = self.shape
+        return torch.empty(0, dtype=dtype, device=storage.device).set_(storage, offset, size, stride)
+
+
+class Remains(NamedTuple):
+    """What a block that no graph needs any more leaves behind."""
+
+    cdata: tuple[int, ...]
+    nbytes: int
+    on_device: bool
+    leaves: bool
+    away: bool
+    #: The bytes on the device, if a copy may still use them, and what passes when it does not any more.
+    storage: torch.UntypedStorage | None
+    used: Any
+    #: The places elsewhere, and what passes when copies have used the slot.
+    slot: Any
+    key: int | None
+    events: tuple[Any, ...]
+    origin: Any
+
+
+class Block:
+    """A storage of which autograd saved one view or several. It lives as long as they do.
+
+    Its fields are written with the lock of its context held. The finaliser may run in any thread, within that lock too:
+    it only appends to ``graves``.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "arriving",
+        "asked",
+        "away",
+        "cdata",
+        "generation",
+        "graves",
+        "key",
+        "leaves",
+        "nbytes",
+        "node",
+        "ordinal",
+        "origin",
+        "reading",
+        "sent",
+        "slot",
+        "storage",
+        "stream",
+        "stuck",
+        "views",
+    )
+
+    def __init__(
+        self,
+        storage: torch.UntypedStorage,
+        nbytes: int,
+        ordinal: int,
+        node: int,
+        generation: int,
+        stream: Any,
+        graves: deque[Remains],
+    ) -> None:
+        #: The bytes on the device; None while they are elsewhere only.
+        self.storage: torch.UntypedStorage | None = storage
+        self.nbytes = nbytes
+        self.ordinal = ordinal
+        self.node = node
+        self.generation = generation
+        #: The stream in whose order the allocator reuses the memory of ``storage``.
+        self.stream = stream
+        self.graves = graves
+        self.cdata: tuple[int, ...] = (storage._cdata,)
+        self.views: list[View] = []
+        #: Keeps PyTorch from giving the number of the first storage to another one.
+        self.origin: Any = None
+        #: Passes when the bytes have been read from the device; None: they have never left, or that is long ago.
+        self.sent: Any = None
+        #: Passes when the bytes are on the device again; None: they never left, or ``stream`` is behind that.
+        self.arriving: Any = None
+        #: Passes when the slot has been read for the last time; streams that use the restored bytes wait for it.
+        self.reading: Any = None
+        #: Where the bytes lie in pinned host memory, and their key in the history.
+        self.slot: Any = None
+        self.key: int | None = None
+        #: Whether it has been sent; whether it leaves: its source goes when ``sent`` has passed.
+        self.away = False
+        self.leaves = False
+        #: Whether this backward pass has asked for it.
+        self.asked = False
+        #: Whether no tier had room for it.
+        self.stuck = False
+
+    def strip(self) -> None:
+        """Lets go of the bytes on the device."""
+        for view in self.views:
+            view.strip()
+        self.storage = None
+
+    @property
+    def restored(self) -> bool:
+        """Whether the bytes on the device are not those of the storage that autograd saved."""
+        return len(self.cdata) > 1
+
+    @property
+    def used(self) -> Any:
+        """Passes when no copy uses the bytes on the device any more, beyond the order of ``stream``."""
+        return self.arriving if self.restored else self.sent
+
+    def __del__(self) -> None:
+        used = self.used
+        self.graves.append(
+            Remains(
+                self.cdata,
+                self.nbytes,
+                self.storage is not None,
+                self.leaves,
+                self.away,
+                None if used is None else self.storage,
+                used,
+                self.slot,
+                self.key,
+                tuple(event for event in (self.sent, self.reading) if event is not None),
+                self.origin,
+            )
+        )
+
+
+def require_unchanged(alias: torch.Tensor, version: int) -> None:
+    """Refuses a tensor that was changed in place after autograd saved it.
+
+    Raises
+    ------
+    SavedTensorChanged
+    """
+    if version >= 0 and alias._version != version:
+        raise SavedTensorChanged(
+            "a tensor that autograd saved for the backward pass was changed in place afterwards: a "
+            f"{str(alias.dtype).removeprefix('torch.')} on {alias.device} is at version {alias._version}, and was "
+            f"saved at version {version}. Gradients would be wrong; nothing was computed from it. Clone the tensor "
+            "before it is changed. torch.autograd.set_detect_anomaly(True) tells the operation that saved it."
+        )
