@@ -8,7 +8,6 @@ that nothing orders is done too late, or reads memory that has been given back, 
 from __future__ import annotations
 
 import random
-import weakref
 from collections import deque
 from contextlib import contextmanager
 
@@ -91,6 +90,10 @@ class Device:
             while stream.queue and self.random.random() < self.eagerness:
                 stream.run_one()
 
+    def run_all(self):
+        for stream in self.side:
+            stream.synchronize()
+
 
 class StandIn(CudaTransport):
     """The transport of a CUDA device with the stand-in's streams."""
@@ -144,8 +147,7 @@ class StandIn(CudaTransport):
             segment.address <= storage.data_ptr() < segment.address + segment.nbytes for segment in self.slab.segments
         ):
             return lambda: tensor
-        weak = weakref.ref(storage._weak_keeper) if hasattr(storage, "_weak_keeper") else _Weak(storage)
-        return weak
+        return _Weak(storage)
 
 
 class _Weak:

@@ -23,7 +23,7 @@ from velocpy.tuning import Tuning
 
 from . import rules
 from .residency import Residency
-from .saved import require_unchanged
+from .saved import Block, View, require_unchanged
 from .slab import Slab
 from .space import Counts, Space
 from .stored import Stored
@@ -192,8 +192,7 @@ class Offload:
             counts = self._counts if self._closed else self._sum()
             spaces = self._spaces.values()
             for space in spaces:
-                if space.graves:
-                    space._bury()
+                space.settle_accounts()
             return {
                 **vars(counts),
                 "held_bytes": sum(space.residency.held for space in spaces),
@@ -219,7 +218,6 @@ class Offload:
 
     def _pack(self, tensor: torch.Tensor) -> Any:
         """What autograd keeps in place of a tensor: a view and its block, or a tensor that stays and its version."""
-        self._counts.saved += 1
         if type(tensor) is not _Tensor:
             return self._pack_other(tensor)
         if tensor.is_cuda or self._cpu:
@@ -236,20 +234,24 @@ class Offload:
             with self._lock:
                 space = self._spaces.get(tensor.device) or self._new_space(tensor.device)
                 if space is not None and space.transport.usable():
-                    return space.save(tensor, storage, nbytes)
+                    return space.save(tensor, version, storage, nbytes)
         return self._pass(tensor)
 
     def _pass(self, tensor: torch.Tensor) -> tuple[Any, int]:
-        self._counts.passed += 1
+        counts = self._counts
+        counts.saved += 1
+        counts.passed += 1
         alias = tensor.detach()  # the tensor itself would be part of a cycle with its graph
         return alias, -1 if tensor.is_inference() else alias._version
 
     def _pack_other(self, tensor: torch.Tensor) -> tuple[Any, int]:
         if self._strict:
-            rules.require_known(tensor, self._counts.saved - 1)
+            rules.require_known(tensor, self._sum().saved)
         if isinstance(tensor, torch.nn.Parameter):
             return self._pass(tensor)
-        self._counts.passed += 1
+        counts = self._counts
+        counts.saved += 1
+        counts.passed += 1
         try:
             return tensor.detach(), -1
         except (NotImplementedError, RuntimeError):
@@ -261,11 +263,8 @@ class Offload:
             require_unchanged(first, second)
             tensor: torch.Tensor = first
             return tensor
-        if self._closed and second.storage is None:
-            raise StoreClosed(
-                "the offload context was closed before the backward pass; the saved tensors that had left the device "
-                "are gone."
-            )
+        if self._closed:
+            return _unpack_closed(first, second)
         with self._lock:
             return self._spaces[first.alias.device].unpack(first, second)
 
@@ -299,6 +298,17 @@ class Offload:
             self._slab = Slab(self._host_bytes or 0, register)
             self._slabs.append(self._slab)
         return CudaTransport(device, self._slab, self._stored, self._uses_streams)
+
+
+def _unpack_closed(view: View, block: Block) -> torch.Tensor:
+    """The tensor that was saved under a context that is closed."""
+    if block.storage is None:
+        raise StoreClosed(
+            "the offload context was closed before the backward pass; the saved tensors that had left the device are "
+            "gone."
+        )
+    require_unchanged(view.alias, view.version)
+    return view.on(block.storage)
 
 
 class _Entered(threading.local):

@@ -55,10 +55,11 @@ class Residency:
 
     def save(self, nbytes: int) -> bool:
         """Accounts for a storage that was saved; tells whether it is to leave at once."""
-        self.alive += nbytes
+        alive = self.alive = self.alive + nbytes
         self.held += nbytes
         self._since += nbytes
-        self.peak = max(self.peak, self.alive)
+        if alive > self.peak:
+            self.peak = alive
         return self.away < self.to_move
 
     @property

@@ -42,7 +42,7 @@ class View:
             alias.data = nothing
 
     def on(self, storage: torch.UntypedStorage) -> torch.Tensor:
-        """The tensor, as a view of a storage with the same bytes. The caller's stays whole when ``alias`` is stripped."""
+        """The tensor, as a view of a storage with the same bytes; it stays whole when ``alias`` is stripped."""
         if self.shape is None:
             return self.alias.detach()
         dtype, size, stride, offset = self.shape
@@ -56,7 +56,6 @@ class Remains(NamedTuple):
     nbytes: int
     on_device: bool
     leaves: bool
-    away: bool
     #: The bytes on the device, if a copy may still use them, and what passes when it does not any more.
     storage: torch.UntypedStorage | None
     used: Any
@@ -65,6 +64,10 @@ class Remains(NamedTuple):
     key: int | None
     events: tuple[Any, ...]
     origin: Any
+
+
+#: What blocks have left behind; of one that has never been sent the number of its storage, and its bytes.
+Graves = deque[Remains | tuple[int, int]]
 
 
 class Block:
@@ -101,11 +104,12 @@ class Block:
         self,
         storage: torch.UntypedStorage,
         nbytes: int,
+        cdata: int,
         ordinal: int,
         node: int,
         generation: int,
         stream: Any,
-        graves: deque[Remains],
+        graves: Graves,
     ) -> None:
         #: The bytes on the device; None while they are elsewhere only.
         self.storage: torch.UntypedStorage | None = storage
@@ -116,7 +120,7 @@ class Block:
         #: The stream in whose order the allocator reuses the memory of ``storage``.
         self.stream = stream
         self.graves = graves
-        self.cdata: tuple[int, ...] = (storage._cdata,)
+        self.cdata: tuple[int, ...] = (cdata,)
         self.views: list[View] = []
         #: Keeps PyTorch from giving the number of the first storage to another one.
         self.origin: Any = None
@@ -154,6 +158,9 @@ class Block:
         return self.arriving if self.restored else self.sent
 
     def __del__(self) -> None:
+        if not self.away:
+            self.graves.append((self.cdata[0], self.nbytes))
+            return
         used = self.used
         self.graves.append(
             Remains(
@@ -161,7 +168,6 @@ class Block:
                 self.nbytes,
                 self.storage is not None,
                 self.leaves,
-                self.away,
                 None if used is None else self.storage,
                 used,
                 self.slot,

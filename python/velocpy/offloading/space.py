@@ -13,7 +13,7 @@ from torch.multiprocessing import reductions
 
 from .order import Order
 from .residency import Residency
-from .saved import Block, Remains, View, require_unchanged
+from .saved import Block, Graves, Remains, View, require_unchanged
 from .transfer import Transport
 
 #: The graph task of this thread's backward pass; -1 outside of one.
@@ -75,7 +75,7 @@ class Space:
         #: The lock of the context.
         self.lock: Any = None
         self.counts = Counts()
-        self.graves: deque[Remains] = deque()
+        self.graves: Graves = deque()
         self._order = Order()
         self._known: dict[int, weakref.ref[Block]] = {}
         #: Blocks that stay, in the order in which they were saved.
@@ -99,45 +99,48 @@ class Space:
 
     def begin(self) -> None:
         """The context is entered."""
-        if self.graves or self._lingering:
-            self._bury()
+        self.settle_accounts()
         if self.residency.alive == 0 and self._ordinal:
             self._begin_step()
 
-    def save(self, tensor: torch.Tensor, storage: torch.UntypedStorage, nbytes: int) -> tuple[View, Block]:
+    def save(
+        self, tensor: torch.Tensor, version: int, storage: torch.UntypedStorage, nbytes: int
+    ) -> tuple[View, Block]:
         """What autograd holds for a tensor."""
         if self.graves or self._lingering:
             self._bury()
         if self._unpacked and graph_task() == -1:
             self._begin_step()
-        view = View(tensor.detach(), tensor._version)
-        block = self._known_block(storage, nbytes, view.version)
-        if block is not None:
-            if block.storage is None:
-                view.strip()
-            block.views.append(view)
-            return view, block
+        self.counts.saved += 1
+        view = View(tensor.detach(), version)
+        cdata = storage._cdata
+        known = self._known.get(cdata)
+        if known is not None:
+            block = self._known_block(known, nbytes, version)
+            if block is not None:
+                if block.storage is None:
+                    view.strip()
+                block.views.append(view)
+                return view, block
         stream = self.transport.stream()
-        node = _next_node() - 1
-        block = Block(storage, nbytes, self._ordinal, node, self._generation, stream, self.graves)
+        block = Block(storage, nbytes, cdata, self._ordinal, _next_node() - 1, self._generation, stream, self.graves)
         block.views.append(view)
         self._ordinal += 1
-        reference = weakref.ref(block)
-        self._known[block.cdata[0]] = reference
-        if self.residency.save(nbytes):
+        self._known[cdata] = reference = weakref.ref(block)
+        residency = self.residency
+        if residency.save(nbytes):
             self._send(block)
         else:
             self._staying.append(reference)
-        if self.residency.excess > 0:
+        if residency.excess > 0:
             self._send_oldest()
         if self._leaving:
             self._release_sent()
         return view, block
 
-    def _known_block(self, storage: torch.UntypedStorage, nbytes: int, version: int) -> Block | None:
-        """The block of a storage of which a view was saved before."""
-        reference = self._known.get(storage._cdata)
-        block = None if reference is None else reference()
+    def _known_block(self, reference: weakref.ref[Block], nbytes: int, version: int) -> Block | None:
+        """The block of a storage of which a view was saved before, if it may stand for this one too."""
+        block = reference()
         if block is None or block.nbytes != nbytes:
             return None
         if block.away:  # the copy has the bytes of the first save
@@ -335,18 +338,34 @@ class Space:
 
     # --- the end of blocks
 
+    def settle_accounts(self) -> None:
+        """Lets go of sources that were read, and accounts for blocks that no graph needs any more."""
+        if self.graves or self._lingering:
+            self._bury()
+        if self._leaving:
+            self._release_sent()
+
     def _bury(self) -> None:
         """Accounts for blocks that no graph needs any more, and frees their places."""
         residency = self.residency
+        known = self._known
         while self.graves:
             remains = self.graves.popleft()
-            for cdata in remains.cdata:
-                reference = self._known.get(cdata)
+            if type(remains) is tuple:
+                cdata, nbytes = remains
+                residency.alive -= nbytes
+                residency.held -= nbytes
+                reference = known.get(cdata)
                 if reference is not None and reference() is None:
-                    del self._known[cdata]
+                    del known[cdata]
+                continue
+            assert isinstance(remains, Remains)
+            for cdata in remains.cdata:
+                reference = known.get(cdata)
+                if reference is not None and reference() is None:
+                    del known[cdata]
             residency.alive -= remains.nbytes
-            if remains.away:
-                residency.away -= remains.nbytes
+            residency.away -= remains.nbytes
             if remains.leaves:
                 residency.leaving -= remains.nbytes
             if remains.slot is not None or remains.key is not None:

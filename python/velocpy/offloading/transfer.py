@@ -138,6 +138,8 @@ class CudaTransport(Transport):
         self._streams: dict[int, torch.cuda.Stream] = {}
         #: Blocks in the slab, in the order in which they were sent.
         self._resting: deque[weakref.ref[Block]] = deque()
+        #: Host memory beside the slab from which a device is filled.
+        self._aside: list[tuple[torch.Tensor, Any]] = []
         #: Blocks whose slots the store reads.
         self._writing: deque[tuple[weakref.ref[Block], Any]] = deque()
 
@@ -172,6 +174,9 @@ class CudaTransport(Transport):
             self._order_fetch(block, stream)
             self._copy(target, source)
             block.arriving = block.reading = self._mark(self._up)
+        if block.slot is None:
+            self._aside = [each for each in self._aside if not each[1].query()]
+            self._aside.append((source, block.reading))
         block.storage, block.stream = target.untyped_storage(), stream
 
     def settle(self, block: Block) -> None:
@@ -316,7 +321,7 @@ class CudaTransport(Transport):
             assert block.key is not None
             slot = self.slab.take(block.nbytes)
             if slot is None:
-                aside = torch.empty(block.nbytes, dtype=torch.uint8)  # the driver copies pageable memory in the call
+                aside = torch.empty(block.nbytes, dtype=torch.uint8)
                 self._stored.get(block.key, aside)
                 return aside
             for event in slot.after:
