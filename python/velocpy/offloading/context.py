@@ -43,8 +43,8 @@ _HEADROOM = 0.2
 #: Bytes that may be leaving at once, at most; and which part of a device's memory.
 _STASH, _STASH_SHARE = 512 << 20, 1 / 64
 
-#: After so many bytes the budget "auto" asks the driver again how much memory is free.
-_ASK_EVERY = 64 << 20
+#: After so many bytes the budget "auto" asks the driver again how much memory is free; which part of a device's memory.
+_ASK_EVERY, _ASK_SHARE = 64 << 20, 1 / 128
 
 #: Part of the host budget that the store of ``cpu=True`` has, to read ahead from the disk.
 _STORE_SHARE = 4
@@ -140,7 +140,8 @@ class Offload:
                 self._kept = rules.storages_of(self._keep)
             with self._lock:
                 for space in self._spaces.values():
-                    space.begin()
+                    if space.transport.usable():  # CUDA forbids to ask for events while a graph is captured
+                        space.begin()
         hooks = _hooks(self, others)
         hooks.__enter__()
         self._entered.stack.append(hooks)
@@ -279,7 +280,7 @@ class Offload:
             transport = self._cuda_transport(device)
             total = int(torch.cuda.get_device_properties(device).total_memory)
             stash = min(_STASH, int(total * _STASH_SHARE)) if self._stash is None else self._stash
-            residency = Residency(_cuda_budget(self._device, device, total), _ASK_EVERY)
+            residency = Residency(_cuda_budget(self._device, device, total), max(_ASK_EVERY, int(total * _ASK_SHARE)))
         elif device.type == "cpu" and self._cpu and self._stored is not None:
             transport = HostTransport(self._stored)
             own = self._host_bytes or 0

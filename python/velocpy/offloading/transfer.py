@@ -234,6 +234,11 @@ class CudaTransport(Transport):
     def _order_use(self, block: Block, compute: torch.cuda.Stream) -> None:
         compute.wait_event(block.reading)
 
+    def _drain(self, block: Block) -> None:
+        """Waits until the host may read the slot."""
+        if block.sent is not None:
+            block.sent.synchronize()
+
     # --- what a stand-in for CUDA does otherwise
 
     def _side_stream(self) -> torch.cuda.Stream:
@@ -281,8 +286,7 @@ class CudaTransport(Transport):
             if block.key is not None:  # the disk has it already
                 self._free_slot(block)
                 return True
-            if block.sent is not None:
-                block.sent.synchronize()
+            self._drain(block)
             try:
                 block.key, written = self._stored.put(_host_bytes(block.slot))
             except REFUSED as error:
