@@ -22,7 +22,7 @@ def blocks(root: Path, page: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", (root / "docs" / page).read_text(), flags=re.DOTALL)
 
 
-@pytest.mark.parametrize(("page", "count"), [("budgets.md", 2), ("clusters.md", 1), ("training.md", 4)])
+@pytest.mark.parametrize(("page", "count"), [("budgets.md", 2), ("clusters.md", 1), ("training.md", 5)])
 def test_code_runs(root: Path, run_python: Callable[..., CompletedProcess[str]], page: str, count: int) -> None:
     found = blocks(root, page, "python")
     assert len(found) == count
