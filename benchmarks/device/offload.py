@@ -6,6 +6,7 @@ Every way trains the same model with the same numbers in one process, in turns; 
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import importlib
 import os
@@ -120,7 +121,7 @@ def _deterministic(torch: Any) -> Iterator[None]:
 def _model(torch: Any, setting: Setting, device: str) -> Any:
     functional = torch.nn.functional
 
-    class Block(torch.nn.Module):  # type: ignore[misc, name-defined]
+    class Block(torch.nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
             width = setting.width
@@ -184,12 +185,12 @@ def _play(
         differ = 0
         rows: dict[str, dict[str, Any]] = {}
         for way in ways:
-            row = {"setting": setting.name, "way": way.name}
+            row: dict[str, Any] = {"setting": setting.name, "way": way.name}
             before = _moved(way)
             for _ in range(2):
                 _step(torch, model, x, way)
             between = _moved(way)
-            row["peak MiB"] = _peak(torch, lambda way=way: _step(torch, model, x, way), on_gpu) / MIB
+            row["peak MiB"] = _peak(torch, functools.partial(_step, torch, model, x, way), on_gpu) / MIB
             row["moved MiB"] = (_moved(way) - between) / MIB if between > before else 0.0
             row["pinned MiB"] = way.pinned() / MIB
             equal = not repeats or _same(torch, wanted, model)

@@ -4,6 +4,7 @@ import contextlib
 import gc
 import os
 import random
+import textwrap
 import threading
 import time
 from pathlib import Path
@@ -178,46 +179,59 @@ def test_a_change_in_place_is_noticed(offload):
         z.backward()
 
 
-def test_compiled_models(offload):
-    model = model_of(2)
-    compiled = torch.compile(model, backend="aot_eager")
-    context = offload(device=0, stash=0)
-    x = torch.randn(2, 64, 256, device="cuda")
-
-    def run(context):
-        model.zero_grad()
-        with context:
-            loss = compiled(x).square().mean()
-        loss.backward()
-        return [parameter.grad.clone() for parameter in model.parameters()]
-
-    wanted = run(none())
-    for _ in range(3):
-        assert same(wanted, run(context))
-    torch._dynamo.reset()
+def in_a_process(run_python, root, code):
+    """Runs code with the helpers of this file in a process of its own: what the libraries leave behind goes with it."""
+    head = "import sys\nsys.path.insert(0, sys.argv[1])\nfrom test_gpu_offload import *\n"
+    done = run_python(head + textwrap.dedent(code), str(root / "python/tests"))
+    assert done.returncode == 0, done.stderr
 
 
-def test_fsdp_and_ddp_of_one_process(offload):
-    distributed = torch.distributed
-    if not distributed.is_available():
-        pytest.skip("this torch has no torch.distributed")
-    from torch.distributed.fsdp import fully_shard
+def test_compiled_models(run_python, root):
+    in_a_process(
+        run_python,
+        root,
+        """
+        model = model_of(2)
+        compiled = torch.compile(model, backend="aot_eager")
+        x = torch.randn(2, 64, 256, device="cuda")
 
-    plain = model_of(3)
-    wanted = step(plain, none())[1:]
-    distributed.init_process_group("nccl", store=distributed.HashStore(), rank=0, world_size=1)
-    try:
-        context = offload(device=0, stash=0)
+        def run(context):
+            model.zero_grad()
+            with context:
+                loss = compiled(x).square().mean()
+            loss.backward()
+            return [parameter.grad.clone() for parameter in model.parameters()]
+
+        wanted = run(none())
+        context = velocpy.offload(device=0, stash=0, min_offload_size="16KiB", host="256MiB")
+        for _ in range(3):
+            assert same(wanted, run(context))
+        assert context.stats()["moved"] > 0
+        """,
+    )
+
+
+def test_fsdp_and_ddp_of_one_process(run_python, root):
+    in_a_process(
+        run_python,
+        root,
+        """
+        distributed = torch.distributed
+        from torch.distributed.fsdp import fully_shard
+
+        torch.cuda.set_device(0)
+        wanted = step(model_of(3), none())[1:]
+        distributed.init_process_group("nccl", store=distributed.HashStore(), rank=0, world_size=1)
+        context = velocpy.offload(device=0, stash=0, min_offload_size="16KiB", host="256MiB")
         sharded = model_of(3)
         for block in sharded:
             fully_shard(block)
-        fully_shard(sharded)
         for _ in range(3):
             found = [grad.to_local() for grad in step(sharded, context)[1:]]
             assert all(torch.equal(a.flatten(), b.flatten()) for a, b in zip(wanted, found, strict=True))
-        assert context.stats()["moved"] > 0
-
-        parallel = torch.nn.parallel.DistributedDataParallel(model_of(3))
+        moved = context.stats()["moved"]
+        assert moved > 0
+        parallel = torch.nn.parallel.DistributedDataParallel(model_of(3), device_ids=[0])
         generator = torch.Generator("cuda").manual_seed(3)
         x = torch.randn(4, 128, 256, device="cuda", generator=generator, requires_grad=True)
         for _ in range(2):
@@ -226,9 +240,11 @@ def test_fsdp_and_ddp_of_one_process(offload):
                 loss = parallel(x).square().mean()
             loss.backward()
         found = [parameter.grad for parameter in parallel.module.parameters()]
-        assert all(torch.allclose(a, b) for a, b in zip(wanted, found, strict=True))
-    finally:
+        assert all(torch.equal(a, b) for a, b in zip(wanted, found, strict=True))
+        assert context.stats()["moved"] > moved
         distributed.destroy_process_group()
+        """,
+    )
 
 
 def test_graphs_of_cuda_are_left_alone(offload):
@@ -295,7 +311,8 @@ def test_nothing_is_moved_that_fits(offload):
         step(model, context)
     stats = context.stats()
     assert stats["moved"] == stats["pinned_bytes"] == 0
-    assert stats["hits"] == stats["saved"] - stats["passed"]
+    assert stats["hits"] > 0
+    assert stats["misses"] == 0
 
 
 def test_only_what_does_not_fit_is_moved(offload):

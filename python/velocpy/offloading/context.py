@@ -526,10 +526,10 @@ def offload(
     >>> import tempfile, torch, velocpy
     >>> model = torch.nn.Sequential(*(torch.nn.Linear(64, 64) for _ in range(8)))
     >>> with tempfile.TemporaryDirectory() as path:
-    ...     context = velocpy.offload(cpu=True, host="2MiB", path=path, disk="64MiB", min_offload_size="16KiB")
+    ...     context = velocpy.offload(cpu=True, host="256KiB", path=path, disk="64MiB", min_offload_size="16KiB")
     ...     for step in range(3):
     ...         with context:
-    ...             loss = model(torch.ones(2048, 64)).square().mean()
+    ...             loss = model(torch.ones(256, 64)).square().mean()
     ...         loss.backward()
     ...     moved = context.stats()["moved"]
     ...     context.close()

@@ -25,6 +25,9 @@ _next_node: Callable[[], int] = torch._C._autograd._get_sequence_nr
 #: Keeps the number of a storage from being given to another one, and not its bytes.
 _weak_reference: Callable[[Any], Any] = reductions.StorageWeakRef
 
+#: What PyTorch's allocator raises; before PyTorch 2.5 it had another name.
+_OutOfMemory: type[RuntimeError] = getattr(torch, "OutOfMemoryError", torch.cuda.OutOfMemoryError)
+
 
 @dataclass
 class Counts:
@@ -295,7 +298,7 @@ class Space:
     def _fetch_now(self, block: Block) -> None:
         try:
             self._fetch(block)
-        except torch.OutOfMemoryError:
+        except _OutOfMemory:
             while self._clean:
                 self._drop_clean()
             self._fetch(block)
@@ -309,7 +312,7 @@ class Space:
                     return
                 try:
                     self._fetch(block)
-                except torch.OutOfMemoryError:
+                except _OutOfMemory:
                     return
             self._coming.popleft()
 
@@ -351,7 +354,7 @@ class Space:
         known = self._known
         while self.graves:
             remains = self.graves.popleft()
-            if type(remains) is tuple:
+            if not isinstance(remains, Remains):
                 cdata, nbytes = remains
                 residency.alive -= nbytes
                 residency.held -= nbytes
@@ -359,7 +362,6 @@ class Space:
                 if reference is not None and reference() is None:
                     del known[cdata]
                 continue
-            assert isinstance(remains, Remains)
             for cdata in remains.cdata:
                 reference = known.get(cdata)
                 if reference is not None and reference() is None:
