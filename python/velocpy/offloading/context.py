@@ -222,7 +222,7 @@ class Offload:
         if type(tensor) is not _Tensor:
             return self._pack_other(tensor)
         if tensor.is_cuda or self._cpu:
-            if _is_compiling() or rules.is_of_parameter(tensor) or not rules.is_plain(tensor):
+            if not rules.is_plain(tensor) or rules.is_of_parameter(tensor) or _is_compiling():
                 return self._pass(tensor)
             try:
                 storage = tensor.untyped_storage()
@@ -259,15 +259,18 @@ class Offload:
             return tensor, -1
 
     def _unpack(self, packed: Any) -> torch.Tensor:
+        tensor: torch.Tensor
         first, second = packed
         if type(second) is int:
-            require_unchanged(first, second)
-            tensor: torch.Tensor = first
+            if second >= 0 and first._version != second:
+                require_unchanged(first, second)
+            tensor = first
             return tensor
         if self._closed:
             return _unpack_closed(first, second)
         with self._lock:
-            return self._spaces[first.alias.device].unpack(first, second)
+            tensor = second.space.unpack(first, second)
+            return tensor
 
     def _new_space(self, device: torch.device) -> Space | None:
         """The space of a device whose tensors are offloaded; None for other devices."""

@@ -74,31 +74,29 @@ class Block:
     """A storage of which autograd saved one view or several. It lives as long as they do.
 
     Its fields are written with the lock of its context held. The finaliser may run in any thread, within that lock too:
-    it only appends to ``graves``.
+    it only appends to the graves of its space.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "arriving",
-        "asked",
-        "away",
-        "cdata",
-        "generation",
-        "graves",
-        "key",
-        "leaves",
-        "nbytes",
-        "node",
-        "ordinal",
-        "origin",
-        "reading",
-        "sent",
-        "slot",
-        "storage",
-        "stream",
-        "stuck",
-        "views",
-    )
+    # Fields that most blocks never write have their first values in the class, which makes a block cheaper.
+
+    #: Keeps PyTorch from giving the number of the first storage to another one.
+    origin: Any = None
+    #: Passes when the bytes have been read from the device; None: they have never left, or that is long ago.
+    sent: Any = None
+    #: Passes when the bytes are on the device again; None: they never left, or ``stream`` is behind that.
+    arriving: Any = None
+    #: Passes when the slot has been read for the last time; streams that use the restored bytes wait for it.
+    reading: Any = None
+    #: Where the bytes lie in pinned host memory, and their key in the history.
+    slot: Any = None
+    key: int | None = None
+    #: Whether it has been sent; whether it leaves: its source goes when ``sent`` has passed.
+    away = False
+    leaves = False
+    #: Whether this backward pass has asked for it.
+    asked = False
+    #: Whether no tier had room for it.
+    stuck = False
 
     def __init__(
         self,
@@ -109,37 +107,22 @@ class Block:
         node: int,
         generation: int,
         stream: Any,
-        graves: Graves,
+        space: Any,
+        view: View,
     ) -> None:
         #: The bytes on the device; None while they are elsewhere only.
         self.storage: torch.UntypedStorage | None = storage
         self.nbytes = nbytes
+        #: Numbers of the storage that autograd saved, and of the one that has its bytes now if that is another one.
+        self.cdata: tuple[int, ...] = (cdata,)
         self.ordinal = ordinal
         self.node = node
         self.generation = generation
         #: The stream in whose order the allocator reuses the memory of ``storage``.
         self.stream = stream
-        self.graves = graves
-        self.cdata: tuple[int, ...] = (cdata,)
-        self.views: list[View] = []
-        #: Keeps PyTorch from giving the number of the first storage to another one.
-        self.origin: Any = None
-        #: Passes when the bytes have been read from the device; None: they have never left, or that is long ago.
-        self.sent: Any = None
-        #: Passes when the bytes are on the device again; None: they never left, or ``stream`` is behind that.
-        self.arriving: Any = None
-        #: Passes when the slot has been read for the last time; streams that use the restored bytes wait for it.
-        self.reading: Any = None
-        #: Where the bytes lie in pinned host memory, and their key in the history.
-        self.slot: Any = None
-        self.key: int | None = None
-        #: Whether it has been sent; whether it leaves: its source goes when ``sent`` has passed.
-        self.away = False
-        self.leaves = False
-        #: Whether this backward pass has asked for it.
-        self.asked = False
-        #: Whether no tier had room for it.
-        self.stuck = False
+        #: The blocks of its device, a `velocpy.offloading.space.Space`.
+        self.space = space
+        self.views = [view]
 
     def strip(self) -> None:
         """Lets go of the bytes on the device."""
@@ -159,10 +142,10 @@ class Block:
 
     def __del__(self) -> None:
         if not self.away:
-            self.graves.append((self.cdata[0], self.nbytes))
+            self.space.graves.append((self.cdata[0], self.nbytes))
             return
         used = self.used
-        self.graves.append(
+        self.space.graves.append(
             Remains(
                 self.cdata,
                 self.nbytes,

@@ -126,8 +126,7 @@ class Space:
                 block.views.append(view)
                 return view, block
         stream = self.transport.stream()
-        block = Block(storage, nbytes, cdata, self._ordinal, _next_node() - 1, self._generation, stream, self.graves)
-        block.views.append(view)
+        block = Block(storage, nbytes, cdata, self._ordinal, _next_node() - 1, self._generation, stream, self, view)
         self._ordinal += 1
         self._known[cdata] = reference = weakref.ref(block)
         residency = self.residency
@@ -229,13 +228,14 @@ class Space:
         ------
         SavedTensorChanged
         """
-        require_unchanged(view.alias, view.version)
-        if self.graves or self._lingering:
-            self._bury()
+        if view.alias._version != view.version:
+            require_unchanged(view.alias, view.version)
         self._unpacked = True
         if not self.residency.away:
             self.counts.hits += 1
             return view.on(_present(block))
+        if self.graves or self._lingering:
+            self._bury()
         if (task := graph_task()) != -1 and task not in self._tasks:
             self._begin_backward(task, block.node)
         if block.storage is None:
