@@ -6,6 +6,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -427,7 +428,8 @@ def _end(spaces: dict[torch.device, Space], owned: list[Store], slabs: list[Slab
     if os.getpid() != process:
         return
     for space in spaces.values():
-        space.close()
+        with suppress(RuntimeError):  # the device failed, or a stream is captured into a graph
+            space.close()
     spaces.clear()
     for slab in slabs:
         slab.end(keep)

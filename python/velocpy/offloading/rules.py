@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -45,29 +45,16 @@ def is_of_parameter(tensor: torch.Tensor) -> bool:
     return base is not None and (isinstance(base, _Parameter) or (base.requires_grad and base.is_leaf))
 
 
-#: The dispatch keys of a tensor, by which PyTorch tells kinds of tensors from one another.
-_keys: Callable[[torch.Tensor], Any] = torch._C._dispatch_keys
-
-#: Whether tensors with these dispatch keys are plain: to look that up takes less time than to ask for each property.
-_plain: dict[int, bool] = {}
-
-
 def is_plain(tensor: torch.Tensor) -> bool:
     """Whether its elements lie in one storage as its strides say, and mean what they are."""
-    if not tensor.dim():
-        return False
-    keys = _keys(tensor).raw_repr()
-    plain = _plain.get(keys)
-    if plain is None:
-        plain = _plain[keys] = (
-            tensor.layout is _strided
-            and not tensor.is_quantized
-            and not tensor.is_conj()
-            and not tensor.is_neg()
-            and not tensor.is_nested
-            and not tensor.is_inference()
-        )
-    return plain
+    return (
+        tensor.layout is _strided
+        and tensor.dim() > 0
+        and not tensor.is_quantized
+        and not tensor.is_conj()
+        and not tensor.is_neg()
+        and not tensor.is_nested
+    )
 
 
 def require_known(tensor: torch.Tensor, number: int) -> None:
