@@ -52,7 +52,7 @@ class View:
 class Remains(NamedTuple):
     """What a block that no graph needs any more leaves behind."""
 
-    cdata: tuple[int, ...]
+    cdata: int
     nbytes: int
     on_device: bool
     leaves: bool
@@ -147,7 +147,7 @@ class Block:
         used = self.used
         self.space.graves.append(
             Remains(
-                self.cdata,
+                self.cdata[0],
                 self.nbytes,
                 self.storage is not None,
                 self.leaves,

@@ -214,9 +214,7 @@ class Space:
             block.sent = None
         block.arriving = None
         block.strip()
-        if block.restored:  # PyTorch may give its number to another storage from now on
-            self._known.pop(block.cdata[1], None)
-            block.cdata = block.cdata[:1]
+        block.cdata = block.cdata[:1]
         self.residency.held -= block.nbytes
 
     # --- the backward pass
@@ -318,10 +316,9 @@ class Space:
 
     def _fetch(self, block: Block) -> None:
         self.transport.fetch(block)
-        storage = _present(block)
         self.residency.held += block.nbytes
-        self._known[storage._cdata] = weakref.ref(block)
-        block.cdata = (*block.cdata[:1], storage._cdata)
+        # The new storage is not known by its number: a program that writes into it makes other bytes of it.
+        block.cdata = (*block.cdata[:1], _present(block)._cdata)
         self.counts.fetched += 1
         self.counts.fetched_bytes += block.nbytes
 
@@ -362,10 +359,9 @@ class Space:
                 if reference is not None and reference() is None:
                     del known[cdata]
                 continue
-            for cdata in remains.cdata:
-                reference = known.get(cdata)
-                if reference is not None and reference() is None:
-                    del known[cdata]
+            reference = known.get(remains.cdata)
+            if reference is not None and reference() is None:
+                del known[remains.cdata]
             residency.alive -= remains.nbytes
             residency.away -= remains.nbytes
             if remains.leaves:
