@@ -807,6 +807,34 @@ def _entered(context, x):
         return x.sin().sum()
 
 
+def test_a_forked_child_is_told(run_python):
+    done = run_python(
+        """
+        import os, warnings
+        import torch, velocpy
+        warnings.simplefilter("ignore")
+        x = torch.ones(1000, requires_grad=True)
+        with velocpy.offload(cpu=True, host="1KiB", disk="64MiB", stash=0, min_offload_size=64) as context:
+            y = x.exp().sin().cos()
+        assert context.stats()["moved"] > 0
+        child = os.fork()
+        if child == 0:
+            told = []
+            for use in (lambda: y.grad_fn._saved_self, context.__enter__):
+                try:
+                    use()
+                except velocpy.errors.ForkedProcessError:
+                    told.append(True)
+            os._exit(0 if len(told) == 2 else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        y.sum().backward()
+        assert x.grad is not None
+        context.close()
+        """
+    )
+    assert done.returncode == 0, done.stderr
+
+
 # --- what cannot be
 
 

@@ -17,7 +17,7 @@ from velocpy import knobs
 from velocpy.budget import host_budget, parse_size
 from velocpy.checks import require_whole
 from velocpy.choices import Size
-from velocpy.errors import InvalidArgument, InvalidBudget, InvalidType, StoreClosed
+from velocpy.errors import InvalidArgument, InvalidBudget, InvalidType, StoreClosed, forked
 from velocpy.opening import open as open_store
 from velocpy.store import Store
 from velocpy.tuning import Tuning
@@ -119,6 +119,7 @@ class Offload:
         self._counts = Counts()
         self._closed = False
         self._slabs: list[Slab] = []
+        _contexts.add(self)
         self._end = weakref.finalize(self, _end, self._spaces, self._owned, self._slabs, self._process, True)
         self._end.atexit = False
 
@@ -126,6 +127,8 @@ class Offload:
 
     def __enter__(self) -> Self:
         if self._closed:
+            if os.getpid() != self._process:
+                raise forked()
             raise StoreClosed("the offload context is closed; make a new one by velocpy.offload().")
         others = self._others
         if others == "outer":
@@ -222,7 +225,7 @@ class Offload:
         """What autograd keeps in place of a tensor: a view and its block, or a tensor that stays and its version."""
         if type(tensor) is not _Tensor:
             return self._pack_other(tensor)
-        if tensor.is_cuda or self._cpu:
+        if (tensor.is_cuda or self._cpu) and not self._closed:
             if not rules.is_plain(tensor) or rules.is_of_parameter(tensor) or _is_compiling():
                 return self._pass(tensor)
             try:
@@ -268,6 +271,8 @@ class Offload:
             tensor = first
             return tensor
         if self._closed:
+            if os.getpid() != self._process:
+                raise forked()
             return _unpack_closed(first, second)
         with self._lock:
             tensor = second.space.unpack(first, second)
@@ -314,6 +319,19 @@ def _unpack_closed(view: View, block: Block) -> torch.Tensor:
         )
     require_unchanged(view.alias, view.version)
     return view.on(block.storage)
+
+
+#: All contexts of this process.
+_contexts: weakref.WeakSet[Offload] = weakref.WeakSet()
+
+
+def _close_in_child() -> None:
+    """A forked child has neither the threads of the core nor the device: its parent's contexts are closed there."""
+    for context in list(_contexts):
+        context._closed = True
+
+
+os.register_at_fork(after_in_child=_close_in_child)
 
 
 class _Entered(threading.local):
