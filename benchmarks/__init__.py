@@ -10,7 +10,7 @@ host       captures, leases, eviction decisions, reverse sweeps, many checkpoint
 disk       the disk tier, durable checkpoints, reduced ones, commits, opening, verification
 adjoint    the storages of pyrevolve under one adjoint
 device     device memory: captures, transfers, leases, encoded histories, kernels
-training   what trainings in PyTorch use: snapshots of their state
+training   what trainings in PyTorch use: snapshots of their state, saved tensors
 paper      the evaluations of Maurya et al., HPDC'23 (`shot`) and HiPC'22 (`coldstart`)
 engines    the engines that the evaluations compare, and the device that they work on
 compare    two cores by the same benchmarks, in one run: ``python -m benchmarks compare``
@@ -29,4 +29,4 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 
 #: Benchmarks of a card. Without one they run on host memory when they are asked for by name: that shows that they run.
-ON_GPU = ("shot", "device", "encoded", "coldstart", "snapshots", "staging")
+ON_GPU = ("shot", "device", "encoded", "coldstart", "offload", "snapshots", "staging")

@@ -14,7 +14,7 @@ import click
 from benchmarks import ON_GPU
 from benchmarks.adjoint import storages
 from benchmarks.compare import cores
-from benchmarks.device import accumulated, device, histories, scheduled, stored
+from benchmarks.device import accumulated, device, histories, offload, scheduled, stored
 from benchmarks.disk import commits, deduplicated, disk, durable, opening, reduced, verification
 from benchmarks.engines.contenders import has_gpu
 from benchmarks.host import calls, capture, decision, scale, staging, sweep, twins
@@ -54,6 +54,7 @@ BENCHMARKS: dict[str, tuple[Callable[..., Report], str]] = {
     "stored": (stored.run, "histories of a device that go on to a disk, beside the same as they are"),
     "accumulated": (accumulated.run, "Maurya et al., HiPC'23: small checkpoints encoded each alone, and together"),
     "scheduled": (scheduled.run, "Maurya et al., HiPC'23: schedules of what is encoded, beside fixed ones"),
+    "offload": (offload.run, "training steps whose saved tensors leave the device, beside other ways (needs torch)"),
     "snapshots": (snapshots.run, "snapshots of a model and its optimizer, beside PyTorch's stager (needs torch)"),
     "coldstart": (coldstart.run, "Maurya et al., HiPC'22: the first checkpoints of a process"),
 }
@@ -89,6 +90,12 @@ QUICK: dict[str, dict[str, object]] = {
     "stored": {"size": 128 << 10, "rounds": 1},
     "accumulated": {"sizes": (16 << 10,), "total": 256 << 10, "rounds": 1, "room": 1 << 20},
     "scheduled": {"cells": (scheduled.Cell(64 << 10, (4.0,), 0),), "total": 512 << 10, "rounds": 1, "room": 1 << 20},
+    "offload": {
+        "settings": (offload.Setting("tiny", 2, 64, 2, 64, False), offload.Setting("again", 2, 64, 2, 64, True)),
+        "rounds": 1,
+        "host": 64 << 20,
+        "stash": 1 << 20,
+    },
     "snapshots": {"size": 4 << 20, "rounds": 1},
     "coldstart": {"cells": "tiny"},
 }

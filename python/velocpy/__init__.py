@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     # Former names, for type checkers; Python finds them by __getattr__, which warns.
     from .errors import *  # noqa: F403
     from .lease import Lease
+    from .offloading import offload
     from .opening import open  # noqa: A004
     from .plan import Advance as Advance
     from .plan import Drop as Drop
@@ -50,6 +51,7 @@ _LATER = {
     "Lease": "lease",
     "Tuning": "tuning",
     "Checkpointer": "training",
+    "offload": "offloading",
 }
 
 #: Former names of this module by the modules that have them; they work for one version.
@@ -65,6 +67,7 @@ __all__ = [
     "Plan",
     "Tuning",
     "Checkpointer",
+    "offload",
     "errors",
     "plan",
     "simulate",

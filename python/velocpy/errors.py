@@ -49,6 +49,7 @@ __all__ = [
     "PlanUnfinished",
     "ReadOnlyStore",
     "RegionNotFound",
+    "SavedTensorChanged",
     "StagerBusy",
     "StagerClosed",
     "StateMismatch",
@@ -206,6 +207,10 @@ class BelatedCorruption(VelocError):
 
 class DurabilityLost(VelocError):
     """The bytes will never reach the tier asked for: their flush failed for good or was cancelled."""
+
+
+class SavedTensorChanged(VelocError):
+    """A tensor that autograd saved was changed in place before the backward pass asked for it."""
 
 
 class StateMismatch(VelocError, ValueError):

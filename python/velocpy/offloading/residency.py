@@ -1,0 +1,68 @@
+"""How many bytes of saved storages stay on a device, and which ones have to go.
+
+This module knows numbers only. The storages that a forward pass saves first are needed last. So those go, and the ones
+saved last stay: their copies would not be over before they are needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+
+class Residency:
+    """The account of one device.
+
+    Parameters
+    ----------
+    budget
+        Gives the bytes that may stay; it is asked again after each ``every`` bytes that were saved.
+    every
+        Bytes.
+    """
+
+    __slots__ = ("_ask", "_budget", "_every", "_since", "alive", "away", "held", "leaving", "peak", "to_move")
+
+    def __init__(self, budget: Callable[[int], int], every: int) -> None:
+        self._ask = budget
+        self._every = every
+        self._budget: int | None = None
+        self._since = 0
+        #: Bytes of all storages that a graph has.
+        self.alive = 0
+        #: Bytes of those that have left, or are to leave.
+        self.away = 0
+        #: Bytes of those that are on the device.
+        self.held = 0
+        #: Bytes among those that leave: they are held until their copies have ended.
+        self.leaving = 0
+        #: The most bytes that were alive at once in this step.
+        self.peak = 0
+        #: Bytes that have to be away at the peak, as the last step tells.
+        self.to_move = 0
+
+    @property
+    def budget(self) -> int:
+        """Bytes that may stay."""
+        if self._budget is None or self._since >= self._every:
+            self._budget, self._since = self._ask(self.held), 0
+        return self._budget
+
+    def begin_step(self) -> None:
+        """A forward pass begins: the last one has told how many bytes there will be."""
+        self._budget = None
+        self.to_move = max(0, self.peak - self.budget)
+        self.peak = self.alive
+
+    def save(self, nbytes: int) -> bool:
+        """Accounts for a storage that was saved; tells whether it is to leave at once."""
+        alive = self.alive = self.alive + nbytes
+        self.held += nbytes
+        self._since += nbytes
+        if alive > self.peak:
+            self.peak = alive
+        return self.away < self.to_move
+
+    @property
+    def excess(self) -> int:
+        """Bytes that have to leave although no forecast said so; negative: room."""
+        return self.held - self.leaving - self.budget

@@ -1,0 +1,413 @@
+"""The storages of one device, from the save to the last use."""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import torch
+from torch.multiprocessing import reductions
+
+from .order import Order
+from .residency import Residency
+from .saved import Block, Graves, Remains, View, require_unchanged
+from .transfer import Transport
+
+#: The graph task of this thread's backward pass; -1 outside of one.
+graph_task: Callable[[], int] = torch._C._current_graph_task_id
+
+#: The number that the next node of this thread gets.
+_next_node: Callable[[], int] = torch._C._autograd._get_sequence_nr
+
+#: Keeps the number of a storage from being given to another one, and not its bytes.
+_weak_reference: Callable[[Any], Any] = reductions.StorageWeakRef
+
+#: What PyTorch's allocator raises; before PyTorch 2.5 it had another name.
+_OutOfMemory: type[RuntimeError] = getattr(torch, "OutOfMemoryError", torch.cuda.OutOfMemoryError)
+
+
+@dataclass
+class Counts:
+    """What has happened since the context was made."""
+
+    #: Tensors that autograd saved; of these, tensors that stayed by rule.
+    saved: int = 0
+    passed: int = 0
+    #: Storages that were moved away, and their bytes; storages that stayed for want of room below.
+    moved: int = 0
+    moved_bytes: int = 0
+    refused: int = 0
+    #: Storages that were fetched, and their bytes.
+    fetched: int = 0
+    fetched_bytes: int = 0
+    #: Requests that found their storage on the device, or on its way; requests whose fetch began with them.
+    hits: int = 0
+    misses: int = 0
+    #: How often the forward pass was put behind a copy because too many bytes were leaving.
+    waits: int = 0
+
+    def add(self, other: Counts) -> None:
+        """Adds those of another device."""
+        for field in fields(self):
+            setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
+
+
+class Space:
+    """Blocks of one device. Its caller holds the lock of the context.
+
+    Parameters
+    ----------
+    transport
+        Copies their bytes away and back.
+    residency
+        Says which have to go.
+    stash
+        Bytes that may be leaving at once, beside the budget. While a backward pass runs, as many may arrive.
+    most_leaving
+        Storages that may be leaving at once; None: any number.
+    """
+
+    def __init__(self, transport: Transport, residency: Residency, stash: int, most_leaving: int | None) -> None:
+        self.transport = transport
+        self.residency = residency
+        self.stash = stash
+        self.most_leaving = most_leaving
+        #: The lock of the context.
+        self.lock: Any = None
+        self.counts = Counts()
+        self.graves: Graves = deque()
+        self._order = Order()
+        self._known: dict[int, weakref.ref[Block]] = {}
+        #: Blocks that stay, in the order in which they were saved.
+        self._staying: deque[weakref.ref[Block]] = deque()
+        #: Blocks that leave, in the order in which they were sent.
+        self._leaving: deque[weakref.ref[Block]] = deque()
+        #: Blocks that are away.
+        self._away: weakref.WeakSet[Block] = weakref.WeakSet()
+        #: Blocks that will be fetched, in the order of the forecast.
+        self._coming: deque[weakref.ref[Block]] = deque()
+        #: Blocks on the device that are elsewhere too, in the order in which this backward pass asked for them.
+        self._clean: deque[weakref.ref[Block]] = deque()
+        #: Storages of dead blocks that a copy may still use.
+        self._lingering: list[Remains] = []
+        self._tasks: dict[int, None] = {}
+        self._ordinal = 0
+        self._generation = 0
+        self._unpacked = False
+
+    # --- the forward pass
+
+    def begin(self) -> None:
+        """The context is entered."""
+        self.settle_accounts()
+        if self.residency.alive == 0 and self._ordinal:
+            self._begin_step()
+
+    def save(
+        self, tensor: torch.Tensor, version: int, storage: torch.UntypedStorage, nbytes: int
+    ) -> tuple[View, Block]:
+        """What autograd holds for a tensor."""
+        if self.graves or self._lingering:
+            self._bury()
+        if self._unpacked and graph_task() == -1:
+            self._begin_step()
+        self.counts.saved += 1
+        view = View(tensor.detach(), version)
+        cdata = storage._cdata
+        known = self._known.get(cdata)
+        if known is not None:
+            block = self._known_block(known, nbytes, version)
+            if block is not None:
+                if block.storage is None:
+                    view.strip()
+                block.views.append(view)
+                return view, block
+        stream = self.transport.stream()
+        block = Block(storage, nbytes, cdata, self._ordinal, _next_node() - 1, self._generation, stream, self, view)
+        self._ordinal += 1
+        self._known[cdata] = reference = weakref.ref(block)
+        residency = self.residency
+        if residency.save(nbytes):
+            self._send(block)
+        else:
+            self._staying.append(reference)
+        if residency.excess > 0:
+            self._send_oldest()
+        if self._leaving:
+            self._release_sent()
+        return view, block
+
+    def _known_block(self, reference: weakref.ref[Block], nbytes: int, version: int) -> Block | None:
+        """The block of a storage of which a view was saved before, if it may stand for this one too."""
+        block = reference()
+        if block is None or block.nbytes != nbytes:
+            return None
+        if block.away:  # the copy has the bytes of the first save
+            first = block.views[0]
+            if block.generation != self._generation or not version == first.version == first.alias._version:
+                return None
+        return block
+
+    def _begin_step(self) -> None:
+        self.residency.begin_step()
+        self._ordinal = 0
+        self._generation += 1
+        self._unpacked = False
+        self._tasks.clear()
+        self._coming.clear()
+        self._staying = deque(each for each in self._staying if each() is not None)
+
+    def _send_oldest(self) -> None:
+        residency = self.residency
+        while residency.excess > 0 and self._staying:
+            block = self._staying.popleft()()
+            if block is not None and not block.away and not block.stuck:
+                self._send(block)
+
+    def _send(self, block: Block) -> None:
+        if not self.transport.usable():
+            self._staying.append(weakref.ref(block))
+            return
+        if not self.transport.send(block):
+            block.stuck = True
+            self.counts.refused += 1
+            return
+        block.origin = _weak_reference(block.storage)
+        block.away = block.leaves = True
+        self._away.add(block)
+        self._leaving.append(weakref.ref(block))
+        self.residency.away += block.nbytes
+        self.residency.leaving += block.nbytes
+        self.counts.moved += 1
+        self.counts.moved_bytes += block.nbytes
+
+    def _release_sent(self) -> None:
+        """Lets go of sources that were read, and of more if too many leave at once."""
+        residency, leaving = self.residency, self._leaving
+        while leaving:
+            block = leaving[0]()
+            if block is not None and block.leaves:
+                many = self.most_leaving is not None and len(leaving) > self.most_leaving
+                if residency.leaving > self.stash or many:
+                    if not block.sent.query():
+                        self.counts.waits += 1
+                elif not block.sent.query():
+                    return
+                self._release(block)
+            leaving.popleft()
+
+    def _release(self, block: Block) -> None:
+        """Gives the memory of a block back to the allocator, which may use it again in stream order."""
+        if block.leaves:
+            self.residency.leaving -= block.nbytes
+            block.leaves = False
+        if not self.transport.order_release(block):
+            block.stuck, block.away = True, False
+            self._away.discard(block)
+            self.residency.away -= block.nbytes
+            self.counts.refused += 1
+            return
+        if block.sent is not None and block.sent.query():
+            block.sent = None
+        block.arriving = None
+        block.strip()
+        block.cdata = block.cdata[:1]
+        self.residency.held -= block.nbytes
+
+    # --- the backward pass
+
+    def unpack(self, view: View, block: Block) -> torch.Tensor:
+        """The tensor that was saved.
+
+        Raises
+        ------
+        SavedTensorChanged
+        """
+        if view.alias._version != view.version:
+            require_unchanged(view.alias, view.version)
+        self._unpacked = True
+        if not self.residency.away:
+            self.counts.hits += 1
+            return view.on(_present(block))
+        if self.graves or self._lingering:
+            self._bury()
+        if (task := graph_task()) != -1 and task not in self._tasks:
+            self._begin_backward(task, block.node)
+        if block.storage is None:
+            self.counts.misses += 1
+            self._skip_to(block)
+            self._make_room(block.nbytes)
+            self._fetch_now(block)
+        else:
+            self.counts.hits += 1
+        if block.away:
+            self.transport.settle(block)
+            self._order.note(block)
+            if not block.asked:
+                block.asked = True
+                self._clean.append(weakref.ref(block))
+        tensor = view.on(_present(block))
+        if self._coming:
+            self._fetch_ahead()
+        return tensor
+
+    def _begin_backward(self, task: int, node: int) -> None:
+        first = not self._tasks
+        self._tasks[task] = None
+        if first:
+            self._order.begin()
+            torch.autograd.Variable._execution_engine.queue_callback(_ending(self))
+        # Sources that are on the device still are asked for soon: they stay, beside their copies.
+        for reference in self._leaving:
+            block = reference()
+            if block is not None and block.leaves:
+                block.leaves = False
+                self.residency.leaving -= block.nbytes
+        self._leaving.clear()
+        # Later nodes belong to other graphs: this one begins with its last node.
+        away = [block for block in self._away if block.storage is None and block.node <= node]
+        coming = self._order.forecast(away)
+        self._coming = deque(weakref.ref(block) for block in coming)
+        if coming:
+            self.transport.forecast(coming)
+
+    def end_backward(self) -> None:
+        """A backward pass is over: what a retained graph still needs, and has elsewhere, leaves the device."""
+        self._tasks.clear()
+        self._coming.clear()
+        self._clean.clear()
+        for block in list(self._away):
+            block.asked = False
+            if block.storage is not None:
+                self._release(block)
+        self._bury()
+
+    def _skip_to(self, block: Block) -> None:
+        """Gives up what the forecast has before a block that is asked for."""
+        for index, reference in enumerate(self._coming):
+            if reference() is block:
+                for _ in range(index + 1):
+                    self._coming.popleft()
+                return
+
+    def _fetch_now(self, block: Block) -> None:
+        try:
+            self._fetch(block)
+        except _OutOfMemory:
+            while self._clean:
+                self._drop_clean()
+            self._fetch(block)
+
+    def _fetch_ahead(self) -> None:
+        limit = self.residency.budget + self.stash
+        while self._coming:
+            block = self._coming[0]()
+            if block is not None and block.storage is None:
+                if not self._make_room(block.nbytes, limit) or not self.transport.usable():
+                    return
+                try:
+                    self._fetch(block)
+                except _OutOfMemory:
+                    return
+            self._coming.popleft()
+
+    def _fetch(self, block: Block) -> None:
+        self.transport.fetch(block)
+        self.residency.held += block.nbytes
+        # The new storage is not known by its number: a program that writes into it makes other bytes of it.
+        block.cdata = (*block.cdata[:1], _present(block)._cdata)
+        self.counts.fetched += 1
+        self.counts.fetched_bytes += block.nbytes
+
+    def _make_room(self, nbytes: int, limit: int | None = None) -> bool:
+        """Drops blocks that were used and are elsewhere too, as far as the limit asks for it."""
+        if limit is None:
+            limit = self.residency.budget + self.stash
+        while self.residency.held + nbytes > limit and self._clean:
+            self._drop_clean()
+        return self.residency.held + nbytes <= limit
+
+    def _drop_clean(self) -> None:
+        block = self._clean.popleft()()
+        if block is not None and block.away and block.storage is not None:
+            block.asked = False
+            self._release(block)
+
+    # --- the end of blocks
+
+    def settle_accounts(self) -> None:
+        """Lets go of sources that were read, and accounts for blocks that no graph needs any more."""
+        if self.graves or self._lingering:
+            self._bury()
+        if self._leaving:
+            self._release_sent()
+
+    def _bury(self) -> None:
+        """Accounts for blocks that no graph needs any more, and frees their places."""
+        residency = self.residency
+        known = self._known
+        while self.graves:
+            remains = self.graves.popleft()
+            if not isinstance(remains, Remains):
+                cdata, nbytes = remains
+                residency.alive -= nbytes
+                residency.held -= nbytes
+                reference = known.get(cdata)
+                if reference is not None and reference() is None:
+                    del known[cdata]
+                continue
+            reference = known.get(remains.cdata)
+            if reference is not None and reference() is None:
+                del known[remains.cdata]
+            residency.alive -= remains.nbytes
+            residency.away -= remains.nbytes
+            if remains.leaves:
+                residency.leaving -= remains.nbytes
+            if remains.slot is not None or remains.key is not None:
+                self.transport.bury(remains.slot, remains.key, remains.events)
+            if remains.storage is not None:
+                self._lingering.append(remains)
+            elif remains.on_device:
+                residency.held -= remains.nbytes
+        if self._lingering:
+            staying = []
+            for remains in self._lingering:
+                if _passed(remains.used):
+                    residency.held -= remains.nbytes
+                else:
+                    staying.append(remains)
+            self._lingering = staying
+
+    def close(self) -> None:
+        """Waits for all copies."""
+        self.transport.close()
+        self._bury()
+
+
+def _present(block: Block) -> torch.UntypedStorage:
+    assert block.storage is not None
+    return block.storage
+
+
+def _passed(event: Any) -> bool:
+    """Whether it has passed; an event that fails will never be waited for again."""
+    try:
+        return bool(event.query())
+    except RuntimeError:
+        return True
+
+
+def _ending(space: Space) -> Callable[[], None]:
+    """What the engine calls at the end of a backward pass; it does not keep the context alive."""
+    reference = weakref.ref(space)
+
+    def end() -> None:
+        found = reference()
+        if found is not None:
+            with found.lock:
+                found.end_backward()
+
+    return end
