@@ -217,7 +217,7 @@ def _play(
             row |= {"peak by none": row["peak MiB"] / max(rows["none"]["peak MiB"], 1e-9)}
             row |= {"rounds counted": len(laps[way.name]), "step s of rounds": laps[way.name]}
             report.rows.append(row)
-        report.never(f"{setting.name}: ways whose gradients differ", differ)
+        report.never(f"{setting.name}: ways with gradients that differ", differ)
         _bars(report, setting, rows, steps, host)
 
 

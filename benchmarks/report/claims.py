@@ -129,6 +129,22 @@ CLAIMS = (
         ceiling="the lower bound; of shots 1.15 × it + 1 % of the computation",
     ),
     Claim(
+        r"offload: .*step of velocpy .* by none",
+        "training steps with offload, where the link has time or all fits, by time",
+        peer="the same without offload",
+    ),
+    Claim(
+        r"offload: .*(overhead of save_on_cpu|by OffloadActivations)",
+        "training steps with offload beside other ways to offload, by time",
+        peer="save_on_cpu; OffloadActivations",
+    ),
+    Claim(
+        r"offload: .*(peak of|pinned bytes)",
+        "memory of a step with offload: peak on the device, and pinned bytes by their budget",
+        peer="the same without offload",
+    ),
+    Claim(r"offload: host µs", "host time of a saved tensor that stays, µs", peer="the same without offload"),
+    Claim(
         r"shot-paper.*Unified",
         "the paper's setting, blocked time of the other by ours",
         peer="Unified Memory with hints",
