@@ -6,11 +6,11 @@ ratios of medians with the ceiling that was measured in the same run. Committed 
 ========== =================================================================================
 folder     content
 ========== =================================================================================
-host       captures, leases, eviction decisions, reverse sweeps, many checkpoints, staging
+host       captures, leases, eviction decisions, reverse sweeps, many checkpoints
 disk       the disk tier, durable checkpoints, reduced ones, commits, opening, verification
 adjoint    the storages of pyrevolve under one adjoint
 device     device memory: captures, transfers, leases, encoded histories, kernels
-training   what trainings in PyTorch use: snapshots of their state, saved tensors
+training   what trainings in PyTorch use: snapshots of their state, staging, saved tensors
 paper      the evaluations of Maurya et al., HPDC'23 (`shot`) and HiPC'22 (`coldstart`)
 engines    the engines that the evaluations compare, and the device that they work on
 compare    two cores by the same benchmarks, in one run: ``python -m benchmarks compare``

@@ -14,12 +14,12 @@ import click
 from benchmarks import ON_GPU
 from benchmarks.adjoint import storages
 from benchmarks.compare import cores
-from benchmarks.device import accumulated, device, histories, offload, scheduled, stored
+from benchmarks.device import accumulated, device, histories, scheduled, stored
 from benchmarks.disk import commits, deduplicated, disk, durable, opening, reduced, verification
 from benchmarks.engines.contenders import has_gpu
-from benchmarks.host import calls, capture, decision, scale, staging, sweep, twins
+from benchmarks.host import calls, capture, decision, scale, sweep, twins
 from benchmarks.paper import coldstart, shot
-from benchmarks.training import snapshots
+from benchmarks.training import offload, snapshots, staging
 from velocpy.bench import machine
 from velocpy.bench.report import Report
 from velocpy.budget import parse_size

@@ -13,11 +13,12 @@ import click
 
 import velocpy
 from benchmarks.engines.contenders import card_for
+from benchmarks.engines.software import software
 from velocpy.bench.report import Report
 from velocpy.bench.timing import median
 
 from .device import opened
-from .histories import software, turns
+from .histories import turns
 from .kinds import KINDS, chosen, made, same
 
 KIB, MIB = 1 << 10, 1 << 20

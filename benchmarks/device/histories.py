@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import math
-import re
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any, Literal
 
 import click
@@ -19,6 +17,7 @@ import click
 import velocpy
 from benchmarks.engines.card import HostCard
 from benchmarks.engines.contenders import card_for
+from benchmarks.engines.software import software
 from velocpy.bench.report import Report
 from velocpy.bench.timing import median
 from velocpy.choices import Reduction
@@ -74,19 +73,6 @@ def run(size: int = 256 * MIB, rounds: int = 5, cells: str | None = None, limit:
         "The application's loop takes checkpoints between matrix products; the store flushes at once.",
     ]
     return report
-
-
-def software() -> dict[str, str]:
-    """What the result depends on, beside the machine's facts."""
-    found = {"core": str(velocpy.build_info().get("core", {}).get("revision", "unknown"))[:12]}
-    with contextlib.suppress(OSError):
-        match = re.search(r"\d{3,}(\.\d+)+", Path("/proc/driver/nvidia/version").read_text())
-        found["driver"] = match.group() if match else "unknown"
-    with contextlib.suppress(ImportError):
-        import torch
-
-        found["torch"] = str(torch.__version__)
-    return found
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ import numpy as np
 import velocpy
 from benchmarks.engines.card import HostCard
 from benchmarks.engines.contenders import card_for
+from benchmarks.engines.software import software
 from velocpy import schedule
 from velocpy.bench.report import Report
 from velocpy.bench.timing import median
@@ -23,7 +24,7 @@ from velocpy.schedule import Schedule
 
 from .accumulated import differing
 from .device import opened
-from .histories import software, turns
+from .histories import turns
 
 MIB = 1 << 20
 TOTAL = 16384 * MIB

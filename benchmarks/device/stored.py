@@ -17,11 +17,12 @@ import click
 import velocpy
 from benchmarks.engines.card import HostCard
 from benchmarks.engines.contenders import card_for
+from benchmarks.engines.software import software
 from velocpy.bench.report import Report
 from velocpy.bench.timing import median
 
 from .device import opened
-from .histories import HELD, METHODS, MIB, MOST_LOSS, laps_of, row_of, software
+from .histories import HELD, METHODS, MIB, MOST_LOSS, laps_of, row_of
 from .kinds import KINDS, chosen, made
 
 COUNT = 48  # checkpoints of a history

@@ -18,6 +18,7 @@ from benchmarks.engines.contenders import has_gpu
 from velocpy.bench.report import Report
 from velocpy.bench.timing import median
 
+from . import peers
 from .state import Training
 
 GIB, MIB = 1 << 30, 1 << 20
@@ -91,10 +92,8 @@ def _ours(training: Training, checkpointer: velocpy.Checkpointer) -> Way:
 
 
 def _theirs(training: Training, opened: contextlib.ExitStack) -> Way:
-    from torch.distributed.checkpoint.staging import DefaultStager, StagingOptions
-
     on_gpu = training.device == "cuda"
-    stager = DefaultStager(StagingOptions(on_gpu, True, on_gpu, on_gpu))
+    stager = peers.stager(on_gpu, True, on_gpu, on_gpu)
     opened.callback(stager.close)
     staged: list[Any] = []
 
@@ -145,6 +144,7 @@ def _show(report: Report, training: Training, rates: dict[str, float], laps: dic
         if steps:
             report.bar(f"{way}: a step beside what drains, by one alone", median(steps), 1.02, at_least=False)
     report.never("bytes that differ", int(sum(lap["differ"] for found in laps.values() for lap in found)))
+    report.remark(*peers.remarks())
     report.notes += [
         "'blocked' is the time until the call has returned, or the future of the stager is done, and the current "
         "stream has come by.",

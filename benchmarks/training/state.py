@@ -38,8 +38,7 @@ class Training:
 
     def state(self) -> dict[str, Any]:
         """The states of model and optimizer."""
-        # The stager copies no OrderedDict.
-        return {"model": dict(self.model.state_dict()), "optimizer": self.optimizer.state_dict()}
+        return {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}
 
     def begin(self) -> None:
         """Gives the state new values."""

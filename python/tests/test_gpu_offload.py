@@ -470,6 +470,10 @@ class ReadsEarly(Delayed):
 class FetchesEarly(Delayed):
     """Does not put a copy to the device behind the one from it."""
 
+    def _order_send(self, block, slot):
+        super()._order_send(block, slot)
+        torch.cuda._sleep(2_000_000)
+
     def _order_fetch(self, block, compute):
         pass
 
@@ -504,6 +508,10 @@ class ReusesSlots(Delayed):
 
 class WritesUndrained(Delayed):
     """Lets the disk read a slot before the device has written it."""
+
+    def _order_send(self, block, slot):
+        super()._order_send(block, slot)
+        torch.cuda._sleep(20_000_000)
 
     def _drain(self, block):
         pass
@@ -587,7 +595,7 @@ def test_random_schedules_with_a_disk(tmp_path):
 @pytest.mark.parametrize("bug", [OneStream, ReadsEarly, FetchesEarly, UsesEarly, ReleasesEarly, ReusesSlots])
 def test_each_race_is_found(bug):
     for seed in range(8):
-        if race(bug, 60, seed, stash=0 if bug is ReleasesEarly else 2 * MIB) > 0:
+        if race(bug, 60, seed, stash=0 if bug in (ReleasesEarly, FetchesEarly) else 2 * MIB) > 0:
             return
     pytest.fail(f"{bug.__name__} was not found")
 

@@ -1,12 +1,17 @@
 """How many bytes of saved storages stay on a device, and which ones have to go.
 
-This module knows numbers only. The storages that a forward pass saves first are needed last. So those go, and the ones
-saved last stay: their copies would not be over before they are needed.
+This module knows numbers only. In the first step, those that were saved first go when no more may stay: they are needed
+last. From the second step on it is known how many bytes there will be. Then those that go are spread over the forward
+pass, so that the link is busy during all of it, and of the backward pass, too. The ones saved last stay: their copies
+would not be over before they are needed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+
+#: Of the bytes of a forward pass, those behind this share stay.
+_SPREAD = 0.9
 
 
 class Residency:
@@ -20,7 +25,7 @@ class Residency:
         Bytes.
     """
 
-    __slots__ = ("_ask", "_budget", "_every", "_since", "alive", "away", "held", "leaving", "peak", "to_move")
+    __slots__ = ("_ask", "_budget", "_every", "_since", "alive", "away", "held", "leaving", "peak", "spread", "to_move")
 
     def __init__(self, budget: Callable[[int], int], every: int) -> None:
         self._ask = budget
@@ -39,6 +44,8 @@ class Residency:
         self.peak = 0
         #: Bytes that have to be away at the peak, as the last step tells.
         self.to_move = 0
+        #: Over so many bytes of a forward pass those that go are spread.
+        self.spread = 0.0
 
     @property
     def budget(self) -> int:
@@ -51,6 +58,7 @@ class Residency:
         """A forward pass begins: the last one has told how many bytes there will be."""
         self._budget = None
         self.to_move = max(0, self.peak - self.budget)
+        self.spread = _SPREAD * self.peak
         self.peak = self.alive
 
     def save(self, nbytes: int) -> bool:
@@ -60,7 +68,7 @@ class Residency:
         self._since += nbytes
         if alive > self.peak:
             self.peak = alive
-        return self.away < self.to_move
+        return self.away < self.to_move and self.away * self.spread <= alive * self.to_move
 
     @property
     def excess(self) -> int:

@@ -12,6 +12,8 @@ from typing import Any
 from velocpy.bench.report import Report
 from velocpy.bench.timing import median
 
+from . import peers
+
 #: The largest tensor of the state, and how many small ones it has.
 LARGE, SMALL = 128 << 20, 200
 
@@ -20,7 +22,7 @@ SIZES = (16 << 30, 1 << 30, 512 << 20)
 ROOMY = 40 << 30
 
 OURS, OURS_BLOCKING = "Stager", "Stager(wait=True)"
-DEFAULT, ALL = "DefaultStager as async_save makes it", "DefaultStager(StagingOptions())"
+DEFAULT, ALL = "DefaultStager as async_save makes it", "peers.stager()"
 SHARED = "DefaultStager with shared memory, in a thread"
 
 
@@ -77,6 +79,7 @@ def run(total: int | None = None, rounds: int = 9) -> Report:
         report.bar(f"pinned bytes of {OURS} by those of the state", held["pinned"], 1.01, at_least=False)
     else:
         report.remark("the state lies in host memory: nothing is pinned, and no option of CUDA is used.")
+    report.remark(*peers.remarks())
     report.never("bytes that differ from those of the state at the call", differ)
     return report
 
@@ -111,16 +114,14 @@ def _tensors(node: Any) -> Iterator[Any]:
 
 
 def _stagers(device: str) -> dict[str, Any]:
-    from torch.distributed.checkpoint.staging import DefaultStager, StagingOptions
-
     from velocpy.dcp import Stager
 
     stagers: dict[str, Any] = {OURS: Stager(), OURS_BLOCKING: Stager(wait=True)}
-    stagers[DEFAULT] = DefaultStager(StagingOptions(False, False, False, False))
+    stagers[DEFAULT] = peers.stager(False, False, False, False)
     if device == "cuda":
-        stagers[ALL] = DefaultStager(StagingOptions())
+        stagers[ALL] = peers.stager()
     else:
-        stagers[SHARED] = DefaultStager(StagingOptions(False, True, True, False))
+        stagers[SHARED] = peers.stager(False, True, True, False)
     return stagers
 
 

@@ -18,10 +18,9 @@ import click
 
 import velocpy
 from benchmarks.engines.contenders import has_gpu
+from benchmarks.engines.software import software
 from velocpy.bench.report import Report
 from velocpy.bench.timing import by_turns, median
-
-from .histories import software
 
 MIB, GIB = 1 << 20, 1 << 30
 
