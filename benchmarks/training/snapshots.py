@@ -22,18 +22,22 @@ from . import peers
 from .state import Training
 
 GIB, MIB = 1 << 30, 1 << 20
-WARM = 2  # rounds that do not count: memory is made ready in them
+WARM = 1  # rounds that do not count: memory is made ready in them
 STEPS = 24  # steps of the training that are timed alone
 ON_DEVICE, ON_HOST, STAGER = "velocpy, device tier", "velocpy, host tier", "DefaultStager, all options"
 MARGINS = {ON_DEVICE: 2.0, ON_HOST: 5.0}  # ms
 
 
-def run(size: int = 16 * GIB, rounds: int = 5) -> Report:
-    """Snapshots of ``size`` bytes of parameters and moments; on host memory where there is no GPU, without figures."""
+def run(size: int = 16 * GIB, rounds: int = 5, limit: float = 300) -> Report:
+    """Snapshots of ``size`` bytes of parameters and moments; on host memory where there is no GPU, without figures.
+
+    After ``limit`` seconds no further round begins.
+    """
     try:
         import torch
     except ImportError as error:
         raise click.ClickException("the benchmark of snapshots needs torch: pip install torch") from error
+    until = time.monotonic() + limit
     training = Training(size, "cuda" if has_gpu() else "cpu")
     report = Report("snapshots", {"state_gib": round(training.nbytes / GIB, 3), "rounds": rounds})
     report.settings |= {"card": training.name, "torch": torch.__version__}
@@ -43,10 +47,13 @@ def run(size: int = 16 * GIB, rounds: int = 5) -> Report:
         ways = dict(_ways(training, opened))
         laps: dict[str, list[dict[str, float]]] = {way: [] for way in ways}
         for number in range(WARM + rounds):
+            if number > WARM and time.monotonic() > until:
+                break
             for way in _turned(list(ways), number):
                 lap = _lap(training, ways[way])
                 if number >= WARM:
                     laps[way].append(lap)
+    report.settings["rounds"] = len(laps[STAGER])
     _show(report, training, rates, laps)
     if training.device == "cpu":
         report.drop_measured()

@@ -118,6 +118,8 @@ class Offload:
         self._process = os.getpid()
         self._counts = Counts()
         self._closed = False
+        #: Bytes of this device that the forward pass may save without an account: the last step has fitted.
+        self._spare, self._spare_on = 0, -1
         self._slabs: list[Slab] = []
         _contexts.add(self)
         self._end = weakref.finalize(self, _end, self._spaces, self._owned, self._slabs, self._process, True)
@@ -146,6 +148,10 @@ class Offload:
                 for space in self._spaces.values():
                     if space.transport.usable():  # CUDA forbids to ask for events while a graph is captured
                         space.begin()
+                self._spare = 0
+                if len(self._spaces) == 1:
+                    ((device, space),) = self._spaces.items()
+                    self._spare, self._spare_on = space.residency.spare, -1 if device.index is None else device.index
         hooks = _hooks(self, others)
         hooks.__enter__()
         self._entered.stack.append(hooks)
@@ -166,6 +172,7 @@ class Offload:
             self._closed = True
             return
         self._closed = True
+        self._spare = 0
         with self._lock:
             self._counts = self._sum()
             self._end.detach()
@@ -225,6 +232,8 @@ class Offload:
         """What autograd keeps in place of a tensor: a view and its block, or a tensor that stays and its version."""
         if type(tensor) is not _Tensor:
             return self._pack_other(tensor)
+        if self._spare > 0 and tensor.get_device() == self._spare_on:
+            return self._stay(tensor)
         if (tensor.is_cuda or self._cpu) and not self._closed:
             if not rules.is_plain(tensor) or rules.is_of_parameter(tensor) or _is_compiling():
                 return self._pass(tensor)
@@ -241,6 +250,16 @@ class Offload:
                 if space is not None and space.transport.usable():
                     return space.save(tensor, version, storage, nbytes)
         return self._pass(tensor)
+
+    def _stay(self, tensor: torch.Tensor) -> tuple[Any, int]:
+        """What autograd keeps of a tensor that fits, as all of the last step did: no block is made of it."""
+        try:
+            self._spare -= tensor.untyped_storage().nbytes()
+            version = tensor._version
+        except (NotImplementedError, RuntimeError):  # a wrapper of functorch, or of inference mode
+            return self._pass(tensor)
+        self._counts.saved += 1
+        return tensor.detach(), version
 
     def _pass(self, tensor: torch.Tensor) -> tuple[Any, int]:
         counts = self._counts
@@ -289,7 +308,9 @@ class Offload:
             transport = self._cuda_transport(device)
             total = int(torch.cuda.get_device_properties(device).total_memory)
             stash = min(_STASH, int(total * _STASH_SHARE)) if self._stash is None else self._stash
-            residency = Residency(_cuda_budget(self._device, device, total), max(_ASK_EVERY, int(total * _ASK_SHARE)))
+            measured = isinstance(self._device, float) and self._device != self._device  # "auto"
+            every = max(_ASK_EVERY, int(total * _ASK_SHARE))
+            residency = Residency(_cuda_budget(self._device, device, total), every, measured=measured)
         elif device.type == "cpu" and self._cpu and self._stored is not None:
             transport = HostTransport(self._stored)
             own = self._host_bytes or 0

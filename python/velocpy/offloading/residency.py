@@ -23,13 +23,30 @@ class Residency:
         Gives the bytes that may stay; it is asked again after each ``every`` bytes that were saved.
     every
         Bytes.
+    measured
+        Whether the budget follows the memory in use. Then a step needs no account where the last one has fitted.
     """
 
-    __slots__ = ("_ask", "_budget", "_every", "_since", "alive", "away", "held", "leaving", "peak", "spread", "to_move")
+    __slots__ = (
+        "_ask",
+        "_budget",
+        "_every",
+        "_since",
+        "alive",
+        "away",
+        "held",
+        "leaving",
+        "measured",
+        "peak",
+        "spare",
+        "spread",
+        "to_move",
+    )
 
-    def __init__(self, budget: Callable[[int], int], every: int) -> None:
+    def __init__(self, budget: Callable[[int], int], every: int, *, measured: bool = False) -> None:
         self._ask = budget
         self._every = every
+        self.measured = measured
         self._budget: int | None = None
         self._since = 0
         #: Bytes of all storages that a graph has.
@@ -44,6 +61,8 @@ class Residency:
         self.peak = 0
         #: Bytes that have to be away at the peak, as the last step tells.
         self.to_move = 0
+        #: Bytes that this step may save without an account.
+        self.spare = 0
         #: Over so many bytes of a forward pass those that go are spread.
         self.spread = 0.0
 
@@ -59,6 +78,7 @@ class Residency:
         self._budget = None
         self.to_move = max(0, self.peak - self.budget)
         self.spread = _SPREAD * self.peak
+        self.spare = self.budget if self.measured and not self.to_move else 0
         self.peak = self.alive
 
     def save(self, nbytes: int) -> bool:

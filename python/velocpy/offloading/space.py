@@ -103,7 +103,7 @@ class Space:
     def begin(self) -> None:
         """The context is entered."""
         self.settle_accounts()
-        if self.residency.alive == 0 and self._ordinal:
+        if self.residency.alive == 0 and (self._ordinal or self.residency.spare):
             self._begin_step()
 
     def save(
