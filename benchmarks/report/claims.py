@@ -99,8 +99,11 @@ CLAIMS = (
     Claim(r"opening: .*(s among|s to open)", "opening and listing 10^6 checkpoints, s"),
     Claim(r".*(did not come back|that differ|missing|lacks|faults)", "bytes that differ, what is missing: everybody's"),
     Claim(r"codec: ", "the codec's kernels on a device, GB/s of plain bytes"),
-    Claim(r"dedup: .*Full", "de-duplication on a device and copying, by time", peer="Full: a copy of all bytes"),
-    Claim(r"dedup: .*GB/s", "de-duplication of 4 GiB on a device, with the copy to the host, GB/s"),
+    Claim(
+        r"dedup: (?!.*that differ)",
+        "de-duplication on a device, with the copy to the host: 4 GiB, GB/s and by time; 2 MiB, µs",
+        peer="by time: Full, a copy of all bytes",
+    ),
     Claim(
         r"twins: ",
         "one core of the host: decoding, GB/s; de-duplication, by rate; a schedule of 1000 checkpoints, ms",
@@ -111,7 +114,6 @@ CLAIMS = (
         "graphlet degree vectors from a device, by ratio and rate",
         peer="the method List of the run; nvCOMP's Zstd",
     ),
-    Claim(r"dedup: 2 MiB", "de-duplication of 2 MiB on a device, µs"),
     Claim(r"decision: ", "eviction decision among 4096 fragments, µs"),
     Claim(r"lease: |small: ", "lease of host memory, and checkpoint() of ten regions of 1 KiB, µs"),
     Claim(r"scale: .*by cost", "cost of a call among 10^6 checkpoints, by time", peer="the same among 1000"),
@@ -124,13 +126,13 @@ CLAIMS = (
     Claim(r"shot-disk.*ring", "shots with a disk, by blocked time", peer="a ring with O_DIRECT, the better of two"),
     Claim(r"shot-link.*ring", "shots over the link, by blocked time", peer="the ring"),
     Claim(
-        r"shot-link.*bound|sweep: .*(blocked|bound)",
-        "shots over the link, and a sweep: blocked s, and the bound's own check",
+        r"shot-link.*bound|sweep: ",
+        "shots over the link, and a sweep: blocked s, the bound's own check, and restores that find all in memory",
         ceiling="the lower bound; of shots 1.15 × it + 1 % of the computation",
     ),
     Claim(
-        r"offload: .*step of velocpy .* by none",
-        "training steps with offload, where the link has time or all fits, by time",
+        r"offload: (?!.*(overhead of save_on_cpu|by OffloadActivations|that differ))",
+        "training steps with offload: time where the link has time or all fits, memory, host µs of a tensor",
         peer="the same without offload",
     ),
     Claim(
@@ -139,15 +141,15 @@ CLAIMS = (
         peer="save_on_cpu; OffloadActivations",
     ),
     Claim(
-        r"offload: .*(peak of|pinned bytes)",
-        "memory of a step with offload: peak on the device, and pinned bytes by their budget",
-        peer="the same without offload",
-    ),
-    Claim(r"offload: host µs", "host time of a saved tensor that stays, µs", peer="the same without offload"),
-    Claim(
         r"shot-paper.*Unified",
         "the paper's setting, blocked time of the other by ours",
         peer="Unified Memory with hints",
+    ),
+    Claim(
+        r"snapshots: (?!bytes that differ)",
+        "snapshots of 16 GiB: ms blocked beyond the ceiling, the stager's time by ours, a step beside by one alone",
+        peer="DefaultStager with all options",
+        ceiling="a copy on the device, or over the link",
     ),
     Claim(
         r"staging: blocked time, ",
@@ -164,7 +166,6 @@ CLAIMS = (
         "adjoint storage, time of the other by ours",
         peer="pyrevolve: NumPy, bytes, disk",
     ),
-    Claim(r"sweep: .*cache", "sweep: restores that find their checkpoint in memory", ceiling="1: all"),
     Claim(r"verification: ", "cost of verification, %", peer="the same without"),
 )
 

@@ -97,9 +97,8 @@ def run(
     report.notes += [
         "'step' is the time of forward and backward pass, a median of rounds; 'by none' compares medians. 'peak' is "
         "what a step needs beyond parameters and gradients that were there. 'moved' are bytes of a step. 'velocpy all' "
-        "keeps nothing on the device; 'velocpy part' keeps 75 % of what is saved in long sequences, and 90 % in short ones, "
-        "so that the link has time; "
-        "'velocpy auto' keeps what fits, which here is all."
+        "keeps nothing on the device; 'velocpy part' keeps 75 % of what is saved in long sequences, and 90 % in short "
+        "ones, so that the link has time; 'velocpy auto' keeps what fits, which here is all."
     ]
     return report
 
