@@ -556,7 +556,7 @@ def offload(
     Returns
     -------
     Offload
-        With `stats` and `close`. It may be entered often, nested and in several threads.
+        With ``stats()`` and ``close()``. It may be entered often, nested and in several threads.
 
     Raises
     ------
