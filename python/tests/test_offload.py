@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import threading
+import time
 import warnings
 from types import SimpleNamespace
 from typing import ClassVar

@@ -23,9 +23,8 @@ def build(root: Path, out: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_reference_has_every_public_name(root: Path, tmp_path: Path) -> None:
-    if (
-        read := root / "build" / "docs" / "doctrees"
-    ).exists():  # `make docs` has read the pages: what changed is read anew
+    read = root / "build" / "docs" / "doctrees"
+    if read.exists():  # `make docs` has read the pages: those that have changed are read again
         shutil.copytree(read, tmp_path / "trees")
     done = build(root, tmp_path)
     assert done.returncode == 0, done.stderr
