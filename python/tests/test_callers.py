@@ -185,3 +185,16 @@ def test_commands_tell_no_line_of_their_own() -> None:
     callers.name_call(error, place())
     assert "was called at" in str(error)
     assert in_terms_of_commands(str(error)) == "no room."
+
+
+def test_a_call_that_nothing_in_python_makes(run_python: RunPython) -> None:
+    """The interpreter calls it at its end: a checkpoint that is captured does not raise, and nobody is named."""
+    done = run_python(
+        """
+        import atexit, numpy, velocpy
+        history = velocpy.open(host="1MiB").history("h")
+        atexit.register(lambda: print(0 in history))
+        atexit.register(history.checkpoint, 0, u=numpy.zeros(3))
+        """
+    )
+    assert (done.stdout, done.stderr) == ("True\n", "")

@@ -631,3 +631,23 @@ def test_files_that_are_none_are_refused(tmp_path: Path, monkeypatch: pytest.Mon
         assert reader.checkpoints() == ()
     from_files(good, tmp_path / "run", "a", disk="64MiB")
     assert alike(load(tmp_path / "run", emptied(state)), state)
+
+
+def test_the_store_of_a_rank_has_the_device_of_its_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DCP uploads in a thread in which device 0 is current, of which this process has no context."""
+    main, opened = threading.main_thread(), []
+
+    def opening(path: Path, *, device: Any, **budgets: Any) -> velocpy.Store:
+        opened.append(device)
+        return opens(path, **budgets)
+
+    opens = velocpy.open
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 3 if threading.current_thread() is main else 0)
+    monkeypatch.setattr(torch._C, "_cuda_hasPrimaryContext", lambda device: device == 3, raising=False)
+    monkeypatch.setattr(velocpy, "open", opening)
+    with Writer(tmp_path, host="1MiB", disk="64MiB") as writer:
+        thread = threading.Thread(target=writer.set_up_storage_writer, args=(True,), kwargs={"rank": 3})
+        thread.start()
+        thread.join()
+    assert opened == [{3: 2 << 20}]

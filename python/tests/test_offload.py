@@ -914,7 +914,7 @@ def test_a_number_that_is_used_again_is_found(kept, monkeypatch):
 
 def test_an_identity_without_a_version_is_found(kept, monkeypatch):
     """Taking a storage for saved whatever was written into it gives the bytes of the first save."""
-    monkeypatch.setattr(spaces.Space, "_known_block", lambda space, reference, nbytes, version: reference())
+    monkeypatch.setattr(spaces.Space, "_known_block", lambda space, reference, *_: reference())
     with pytest.raises(AssertionError):
         test_a_storage_that_is_saved_again_after_a_change_is_moved_again(kept)
     Keep.seen = []
@@ -1025,3 +1025,113 @@ def test_orders():
         order.note(numbered[i])
     order.begin()
     assert [each.ordinal for each in order.forecast(numbered)] == [5, 3, 4, 1]
+
+
+class Times(torch.autograd.Function):
+    """Saves a buffer that no operation of autograd has made."""
+
+    @staticmethod
+    def forward(ctx, w, kv):
+        ctx.save_for_backward(kv)
+        return (w * kv).sum()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (kv,) = ctx.saved_tensors
+        return grad * kv, None
+
+
+def test_a_buffer_that_is_filled_further_without_a_new_version(on_disk):
+    """As collective operations and kernels of other libraries do: what was saved before has left by then."""
+
+    def gradient(context):
+        w = torch.zeros(1 << 16, requires_grad=True)
+        buffer = torch.zeros(2, 1 << 16)
+        with context:
+            buffer[0] = 1
+            out = Times.apply(w, buffer[0])
+            for _ in range(8):
+                out = out + (torch.randn(1 << 16) * w).sum() * 0
+            buffer.numpy()[1] = 2
+            out = out + Times.apply(w, buffer[1])
+            again = Times.apply(w, buffer[0][:8].repeat(1 << 13))
+            del buffer
+        (out + again).backward()
+        return w.grad
+
+    context = on_disk(host="64KiB")
+    assert torch.equal(gradient(context), gradient(contextlib.nullcontext()))
+    assert context.stats()["moved"] > 2
+    standing = OnStandIn()
+    assert torch.equal(gradient(standing), gradient(contextlib.nullcontext()))
+    standing.close()
+
+
+def test_a_backward_pass_that_changes_restored_bytes_is_noticed():
+    class Doubles(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return grad * x.mul_(2)
+
+    def gradient(context):
+        w = torch.full((64,), 3.0, requires_grad=True)
+        with context:
+            x = w * 1.0
+            loss = (x * x).sum() + Doubles.apply(x).sum()
+            del x
+        loss.backward()
+
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        gradient(contextlib.nullcontext())
+    context = OnStandIn(stash=0)
+    with pytest.raises(errors.SavedTensorChanged, match="changed in place by a backward pass"):
+        gradient(context)
+    context.close()
+
+
+def test_a_step_that_outgrew_its_allowance_is_accounted_for():
+    account = Residency(lambda held: 1000, 1 << 30, measured=True)
+    account.begin_step()
+    assert account.spare == 1000
+    account.outgrown = True
+    account.begin_step()
+    assert account.spare == 0
+    account.save(1500)
+    account.alive = account.held = 0
+    account.begin_step()
+    assert (account.to_move, account.spare) == (500, 0)
+
+
+def test_what_is_alive_ends_the_allowance():
+    context = OnStandIn()
+    x = torch.randn(32, 32, requires_grad=True)
+    with context:
+        y = x.sin().exp().sum()
+    (space,) = context._spaces.values()
+    space.residency.spare = 1000
+    with context:
+        assert space.residency.spare == context._spare == 0
+    del y
+    context.close()
+
+
+def test_memory_that_cannot_be_mapped_leaves_storages_where_they_are(monkeypatch, caplog):
+    def refused(*given):
+        raise OSError(12, "Cannot allocate memory")
+
+    monkeypatch.setattr(slabs, "Segment", refused)
+    context = OnStandIn()
+    x = torch.randn(32, 32, requires_grad=True)
+    with context:
+        loss = x.sin().exp().sum()
+    loss.backward()
+    stats = context.stats()
+    assert stats["moved"] == 0 < stats["refused"]
+    assert sum("cannot be mapped" in record.message for record in caplog.records) == 1
+    context.close()

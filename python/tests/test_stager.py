@@ -403,3 +403,21 @@ def test_the_local_part_of_a_dtensor_is_staged(tmp_path: Path, run_python: RunPy
         str(tmp_path),
     )
     assert done.stdout == "done\n", done.stderr
+
+
+def test_views_of_another_shape_are_staged_as_such() -> None:
+    base = torch.arange(8, dtype=torch.uint8)
+    with Stager(wait=True) as stager:
+        staged = stager.stage({"a": base, "b": base[3].expand(8), "c": base[::2]})
+        assert staged["a"].tolist() == list(range(8))
+        assert staged["b"].tolist() == [3] * 8
+        assert staged["c"].tolist() == [0, 2, 4, 6]
+
+
+def test_tensors_of_one_array_that_differ_in_length() -> None:
+    array = np.arange(8.0)
+    with Stager(wait=True, timeout=5) as stager:
+        for _ in range(3):
+            staged = stager.stage({"a": torch.from_numpy(array[:2]), "b": torch.from_numpy(array)})
+            assert staged["a"].tolist() == [0, 1]
+            assert staged["b"].tolist() == list(range(8))

@@ -32,7 +32,7 @@ from velocpy.live.change import Change, change
 from velocpy.live.channel import published
 from velocpy.live.page import page
 from velocpy.live.sample import from_json, sample_of, to_json
-from velocpy.live.watch import Watch
+from velocpy.live.watch import TerminalSurface, Watch
 
 #: Opens a store, says so, and works until standard input is closed.
 WORKER = """
@@ -614,3 +614,11 @@ def test_nothing_of_it_is_imported_unasked(run_python: RunPython) -> None:
         """
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_what_the_application_prints_into_a_file_stays_there() -> None:
+    """A view in a terminal puts what is printed above itself, and only if that goes to a terminal too."""
+    pytest.importorskip("rich")
+    surface = TerminalSurface()
+    assert not sys.stdout.isatty()
+    assert not surface._live._redirect_stdout

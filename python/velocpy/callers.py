@@ -29,7 +29,10 @@ _frame = sys._getframe
 
 def place() -> Place | None:
     """Where the application has called the method of this package that calls this; None: nowhere that is known."""
-    frame = _frame(2)  # Python makes an object of each frame that is looked at: not of the method's own
+    try:
+        frame = _frame(2)  # Python makes an object of each frame that is looked at: not of the method's own
+    except ValueError:  # nothing in Python has called: a thread, or the end of the interpreter
+        return None
     code = frame.f_code
     while code.co_filename.startswith(_OURS):
         if frame.f_back is None:

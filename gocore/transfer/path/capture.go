@@ -45,6 +45,8 @@ func (d *deviceRegions) capture(slot []byte, gather func(devicememory.Runner) er
 	}
 	d.sums = make([]uint64, len(d.spans))
 	d.take(there, sums)
-	d.hashHere(slot)
+	if err := d.hashHere(slot); err != nil {
+		return nil, err
+	}
 	return &Sums{Regions: d.sums, Leaves: d.allLeaves()}, nil
 }

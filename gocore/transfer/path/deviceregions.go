@@ -167,20 +167,23 @@ func (d *deviceRegions) readAll(slot []byte) error {
 	if sums != nil {
 		d.take(there, sums)
 	}
-	d.hashHere(slot)
-	return nil
+	return d.hashHere(slot)
 }
 
-// hashHere computes the checksums of the regions that the device did not hash, from the slot.
-func (d *deviceRegions) hashHere(slot []byte) {
+// hashHere computes the checksums of the regions that the device did not hash, from the slot. It does not touch the slot any more when the caller has
+// taken the memory back.
+func (d *deviceRegions) hashHere(slot []byte) error {
 	here := d.numbers(func(r *model.Region) bool { return !together(r) })
 	job := slots.VerifyJob(d.c, slot, slots.Selected(d.spans, here))
 	defer job.Free()
-	job.Run(0)
+	if err := d.src.Run(job); err != nil {
+		return err
+	}
 	put(d.sums, here, job.Sums())
 	for j, i := range here {
 		d.keepLeaves(int(i), job.Leaves(j))
 	}
+	return nil
 }
 
 // copyCuts queues the copies of regions in the worker's lane, cut by cut, and returns the event behind the last copy. After an error none of the copies is

@@ -56,7 +56,7 @@ def top(which: str | None, interval: float, count: int | None, as_json: bool) ->
     """Watch stores at work: tiers, rates, prefetch distance, and time blocked by reason.
 
     The stores in the directory PATH, those of the process PID, or all of them. A process shows its stores if it was
-    started with VELOCPY_WATCH=1, to processes of the same user and of root on the same machine (in the same container).
+    started with VELOCPY_WATCH=1, to processes of the same user on the same machine (in the same container).
 
     A process that does not answer is left out until it does. Ends with Ctrl-C, or when the last of the stores is
     closed. Output that goes to no terminal has one block for each look.

@@ -77,7 +77,8 @@ class _Entry:
         if run is None:
             return torch.empty(tensor.shape, dtype=tensor.dtype)
         assert run.copy is not None
-        if run.source is tensor or (run.source.dtype == tensor.dtype and run.source.shape == tensor.shape):
+        whole = self.begin == run.begin and tensor.stride() == run.source.stride()
+        if run.source is tensor or (whole and run.source.dtype == tensor.dtype and run.source.shape == tensor.shape):
             return run.copy
         offset = (self.begin - run.begin) // tensor.element_size()
         staged = torch.empty(0, dtype=tensor.dtype)
@@ -253,7 +254,11 @@ def _merged(entries: list[_Entry]) -> list[Run]:
             spans[-1][1] = max(spans[-1][1], entry.end)
         else:
             spans.append([begin, entry.end])
-    return [Run(_raw(entries[0].tensor, begin, end), begin) for begin, end in spans]
+    # Storages at one address may differ in length: arrays of NumPy of which tensors were made.
+    longest = max(
+        (entry.tensor for entry in entries), key=lambda tensor: tensor.untyped_storage().nbytes(), default=None
+    )
+    return [Run(_raw(longest, begin, end), begin) for begin, end in spans if longest is not None]
 
 
 def _raw(tensor: torch.Tensor, begin: int, end: int) -> torch.Tensor:

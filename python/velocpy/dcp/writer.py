@@ -107,8 +107,9 @@ class Writer(Closing, StorageWriter):
         self._reduce = reduce
         self._budgets: dict[str, Any] = {"host": host, "disk": disk}
         self._store: Store | None = None
-        #: The CUDA device of the store: that of its rank, if it has one.
-        self._device: int | None = None
+        #: The CUDA device of the store: that of its rank, if it has one. Another thread, in which DCP uploads, may have
+        #: another current device.
+        self._device = _current_device()
         self._rank = 0
         self._key = key_of(None)
         self._saves: dict[threading.Thread, _Save] = {}
@@ -130,7 +131,8 @@ class Writer(Closing, StorageWriter):
         self._rank = _own_rank() if rank is None else int(rank)
         with _OPENING:
             if self._store is None or self._store.closed:
-                self._device = _current_device()
+                if self._device is None or not _in_use(self._device):
+                    self._device = _current_device()
                 device = None if self._device is None else passed_by([self._device])
                 self._store = velocpy.open(directory_of(self._path, self._rank), device=device, **self._budgets)
         self._begin(self._store, METADATA if kwargs.get("use_collectives", True) else LOCAL)
@@ -268,9 +270,16 @@ def _saves_in(store: Store) -> set[str] | None:
 
 
 def _current_device() -> int | None:
-    """The device of this process, if it uses one."""
+    """The device that is current in this thread, if the process uses it."""
     used: bool = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
-    return torch.cuda.current_device() if used else None
+    device = torch.cuda.current_device() if used else None
+    return device if device is not None and _in_use(device) else None
+
+
+def _in_use(device: int) -> bool:
+    """Whether this process has a context on a device: a store must not make one, which takes half a GiB there."""
+    used: bool = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    return used and bool(torch._C._cuda_hasPrimaryContext(device))
 
 
 def _region(item: WriteItem, planner: SavePlanner, device: int | None) -> Any:

@@ -3,8 +3,8 @@
 A process that publishes listens at a Unix-domain socket with an abstract name, which has no file: nothing is left
 behind after whatever end, and there is no directory whose permissions matter. One thread answers, and sleeps while
 nobody asks. The kernel tells both sides whose process the other one is (``SO_PEERCRED``): the thread answers processes
-of its own user and of root alone, and a reader believes a process of its own user, or any if it is root. Processes see
-each other in the same network namespace; containers have one of their own.
+of its own user alone, and a reader believes those of its own user alone. Processes see each other in the same network
+namespace; containers have one of their own.
 
 A connection gets one JSON document, and is closed.
 """
@@ -20,6 +20,7 @@ import socket
 import struct
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -55,7 +56,8 @@ class Publisher:
         self._begin()
 
     def _begin(self) -> None:
-        self._lock = threading.Lock()
+        # A store that is closed by a garbage collection takes it within itself.
+        self._lock = threading.RLock()
         self._stores: weakref.WeakSet[StoreState] = weakref.WeakSet()
         self._thread: threading.Thread | None = None
 
@@ -156,8 +158,8 @@ def _listening() -> socket.socket:
 
 
 def _is_ours(connection: socket.socket) -> bool:
-    """Whether a process of this user, or of root, is on the other side."""
-    return _peer(connection)[1] in (os.geteuid(), 0)
+    """Whether a process of this user is on the other side."""
+    return _peer(connection)[1] == os.geteuid()
 
 
 def _peer(connection: socket.socket) -> tuple[int, int]:
@@ -220,7 +222,7 @@ def _read(name: str) -> Published | None:
             connection.settimeout(PATIENCE)
             connection.connect(f"\0{name}")
             process, user = _peer(connection)
-            if os.geteuid() not in (user, 0):  # anyone may take a name
+            if user != os.geteuid():  # anyone may take a name
                 return None
             document = _whole(connection)
         facts = json.loads(document)
@@ -234,9 +236,10 @@ def _read(name: str) -> Published | None:
 
 def _whole(connection: socket.socket) -> bytes:
     """All that is sent, within the limits of size and time."""
-    parts, size = [], 0
+    parts, size, end = [], 0, time.monotonic() + PATIENCE
     while part := connection.recv(1 << 16):
         parts.append(part)
+        connection.settimeout(max(end - time.monotonic(), 1e-3))
         size += len(part)
         if size > _LONGEST:
             raise ValueError("an answer without end")

@@ -6,6 +6,7 @@ import logging
 import sys
 import threading
 import weakref
+from contextlib import suppress
 from typing import Any, Protocol
 
 from velocpy.closing import Closing
@@ -98,9 +99,11 @@ def _renew(
             surface.show(shown, "")
         ended = watch()
         surface.show(shown, (ended._words if ended is not None else "") or "closed")
-        surface.close()
     except Exception as error:  # the notebook or the terminal has gone: the application goes on
         log.warning("a live view has ended: %s", str(error))
+    finally:
+        with suppress(Exception):  # of the notebook or the terminal that has gone
+            surface.close()
 
 
 class NotebookSurface:
@@ -132,7 +135,8 @@ class TerminalSurface:
             from rich.live import Live
         except ImportError:
             raise MissingLibrary("rich", "Store.watch in a terminal", "pip install rich") from None
-        self._live = Live(console=Console(stderr=True), auto_refresh=False)
+        # What the application prints goes above the view, unless it goes to a file.
+        self._live = Live(console=Console(stderr=True), auto_refresh=False, redirect_stdout=sys.stdout.isatty())
 
     def show(self, shown: Change, ended: str) -> None:
         """Shows it."""

@@ -146,6 +146,8 @@ class Offload:
                 self._kept = rules.storages_of(self._keep)
             with self._lock:
                 for space in self._spaces.values():
+                    if space.residency.spare and self._spare <= 0:
+                        space.residency.outgrown = True
                     if space.transport.usable():  # CUDA forbids to ask for events while a graph is captured
                         space.begin()
                 self._spare = 0
@@ -339,7 +341,7 @@ def _unpack_closed(view: View, block: Block) -> torch.Tensor:
             "gone."
         )
     require_unchanged(view.alias, view.version)
-    return view.on(block.storage)
+    return view.on(block)
 
 
 #: All contexts of this process.

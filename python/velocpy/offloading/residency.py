@@ -37,6 +37,7 @@ class Residency:
         "held",
         "leaving",
         "measured",
+        "outgrown",
         "peak",
         "spare",
         "spread",
@@ -63,6 +64,8 @@ class Residency:
         self.to_move = 0
         #: Bytes that this step may save without an account.
         self.spare = 0
+        #: Whether the last step has saved more than that: the next one is accounted for.
+        self.outgrown = False
         #: Over so many bytes of a forward pass those that go are spread.
         self.spread = 0.0
 
@@ -78,7 +81,8 @@ class Residency:
         self._budget = None
         self.to_move = max(0, self.peak - self.budget)
         self.spread = _SPREAD * self.peak
-        self.spare = self.budget if self.measured and not self.to_move else 0
+        self.spare = self.budget if self.measured and not self.to_move and not self.outgrown else 0
+        self.outgrown = False
         self.peak = self.alive
 
     def save(self, nbytes: int) -> bool:

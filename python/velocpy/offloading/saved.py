@@ -41,12 +41,37 @@ class View:
                 nothing = _nothing[kind] = torch.empty(0, dtype=alias.dtype, device=alias.device)
             alias.data = nothing
 
-    def on(self, storage: torch.UntypedStorage) -> torch.Tensor:
-        """The tensor, as a view of a storage with the same bytes; it stays whole when ``alias`` is stripped."""
+    def on(self, block: Block) -> torch.Tensor:
+        """The tensor, as a view of the storage of a block; it stays whole when ``alias`` is stripped.
+
+        Raises
+        ------
+        SavedTensorChanged
+            A backward pass has changed the restored bytes in place.
+        """
         if self.shape is None:
             return self.alias.detach()
         dtype, size, stride, offset = self.shape
-        return torch.empty(0, dtype=dtype, device=storage.device).set_(storage, offset, size, stride)
+        base = block.base_of_views()
+        whole = base.numel() // dtype.itemsize * dtype.itemsize
+        return base[:whole].view(dtype).as_strided(size, stride, offset)
+
+    def reach(self) -> tuple[int, int]:
+        """The bytes of the storage from the first one to behind the last one that it shows."""
+        return reach_of(*self.shape) if self.shape is not None else reach(self.alias)
+
+
+def reach(tensor: torch.Tensor) -> tuple[int, int]:
+    """The bytes of its storage from the first one to behind the last one that a tensor shows."""
+    return reach_of(tensor.dtype, tensor.size(), tensor.stride(), int(tensor.storage_offset()))
+
+
+def reach_of(dtype: torch.dtype, size: torch.Size, stride: tuple[int, ...], offset: int) -> tuple[int, int]:
+    """The same of a shape."""
+    if 0 in size:
+        return 0, 0
+    last = offset + sum((length - 1) * step for length, step in zip(size, stride, strict=True))
+    return offset * dtype.itemsize, (last + 1) * dtype.itemsize
 
 
 class Remains(NamedTuple):
@@ -90,6 +115,9 @@ class Block:
     #: Where the bytes lie in pinned host memory, and their key in the history.
     slot: Any = None
     key: int | None = None
+    #: All restored bytes; its views are those that backward passes get, and share its version.
+    base: Any = None
+    base_version = 0
     #: Whether it has been sent; whether it leaves: its source goes when ``sent`` has passed.
     away = False
     leaves = False
@@ -128,7 +156,29 @@ class Block:
         """Lets go of the bytes on the device."""
         for view in self.views:
             view.strip()
-        self.storage = None
+        self.storage = self.base = None
+
+    def base_of_views(self) -> torch.Tensor:
+        """The restored bytes as a tensor.
+
+        Raises
+        ------
+        SavedTensorChanged
+        """
+        base: torch.Tensor
+        if self.base is None:
+            assert self.storage is not None
+            base = self.base = torch.empty(0, dtype=torch.uint8, device=self.storage.device).set_(self.storage)
+            self.base_version = base._version
+            return base
+        base = self.base
+        if base._version != self.base_version:
+            raise SavedTensorChanged(
+                "a tensor that autograd saved was changed in place by a backward pass that had got it, and another "
+                "operation asks for the same storage. Gradients would be wrong; nothing was computed from it. Clone "
+                "saved tensors before they are changed in a backward pass."
+            )
+        return base
 
     @property
     def restored(self) -> bool:

@@ -81,6 +81,7 @@ class Slab:
         self.segments: list[Segment] = []
         #: Bytes in slots.
         self.used = 0
+        self._warned = False
 
     @property
     def mapped(self) -> int:
@@ -155,14 +156,21 @@ class Slab:
         segment = _idle_segment(size, left, self._register is not None)
         if segment is None:
             wanted = max(size, min(max(_LEAST, self.mapped // 4), _MOST))
-            segment = Segment(min(_paged(wanted), max(left, size)), self._register)
+            try:
+                segment = Segment(min(_paged(wanted), max(left, size)), self._register)
+            except OSError as error:  # a limit of the process or of the system
+                if not self._warned:
+                    self._warned = True
+                    log.warning("host memory for storages that are offloaded cannot be mapped: %s", error)
+                return None
         self.segments.append(segment)
         return segment
 
 
 #: Segments of slabs that have ended: to register memory takes longer than to use it.
 _idle: list[Segment] = []
-_idle_lock = threading.Lock()
+#: A context that ends in a garbage collection takes it within itself.
+_idle_lock = threading.RLock()
 
 
 def _idle_segment(least: int, most: int, pinned: bool) -> Segment | None:

@@ -13,7 +13,7 @@ from torch.multiprocessing import reductions
 
 from .order import Order
 from .residency import Residency
-from .saved import Block, Graves, Remains, View, require_unchanged
+from .saved import Block, Graves, Remains, View, reach, require_unchanged
 from .transfer import Transport
 
 #: The graph task of this thread's backward pass; -1 outside of one.
@@ -105,6 +105,8 @@ class Space:
         self.settle_accounts()
         if self.residency.alive == 0 and (self._ordinal or self.residency.spare):
             self._begin_step()
+        else:  # what is alive has been saved without an account, perhaps
+            self.residency.spare = 0
 
     def save(
         self, tensor: torch.Tensor, version: int, storage: torch.UntypedStorage, nbytes: int
@@ -119,7 +121,7 @@ class Space:
         cdata = storage._cdata
         known = self._known.get(cdata)
         if known is not None:
-            block = self._known_block(known, nbytes, version)
+            block = self._known_block(known, nbytes, version, tensor)
             if block is not None:
                 if block.storage is None:
                     view.strip()
@@ -140,14 +142,22 @@ class Space:
             self._release_sent()
         return view, block
 
-    def _known_block(self, reference: weakref.ref[Block], nbytes: int, version: int) -> Block | None:
-        """The block of a storage of which a view was saved before, if it may stand for this one too."""
+    def _known_block(
+        self, reference: weakref.ref[Block], nbytes: int, version: int, tensor: torch.Tensor
+    ) -> Block | None:
+        """The block of a storage of which a view was saved before, if it may stand for this one too.
+
+        Where the bytes have left, autograd must have made them, or an earlier save must have shown them already: others
+        write into buffers without a new version, as collective operations do.
+        """
         block = reference()
         if block is None or block.nbytes != nbytes:
             return None
         if block.away:  # the copy has the bytes of the first save
             first = block.views[0]
             if block.generation != self._generation or not version == first.version == first.alias._version:
+                return None
+            if tensor.grad_fn is None and not _shown(tensor, block):
                 return None
         return block
 
@@ -231,7 +241,7 @@ class Space:
         self._unpacked = True
         if not self.residency.away:
             self.counts.hits += 1
-            return view.on(_present(block))
+            return view.on(block)
         if self.graves or self._lingering:
             self._bury()
         if (task := graph_task()) != -1 and task not in self._tasks:
@@ -249,7 +259,7 @@ class Space:
             if not block.asked:
                 block.asked = True
                 self._clean.append(weakref.ref(block))
-        tensor = view.on(_present(block))
+        tensor = view.on(block)
         if self._coming:
             self._fetch_ahead()
         return tensor
@@ -385,6 +395,12 @@ class Space:
         """Waits for all copies."""
         self.transport.close()
         self._bury()
+
+
+def _shown(tensor: torch.Tensor, block: Block) -> bool:
+    """Whether all that a tensor shows of its storage was shown by a tensor that was saved before."""
+    begin, end = reach(tensor)
+    return any(first <= begin and end <= last for first, last in map(View.reach, block.views))
 
 
 def _present(block: Block) -> torch.UntypedStorage:

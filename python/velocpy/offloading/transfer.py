@@ -157,10 +157,14 @@ class CudaTransport(Transport):
         slot = self._slot(block.nbytes)
         if slot is None:
             return False
-        with self._on(self._down):
-            self._order_send(block, slot)
-            self._copy(_host_bytes(slot), _bytes_of(block.storage))
-            block.sent = self._mark(self._down)
+        try:
+            with self._on(self._down):
+                self._order_send(block, slot)
+                self._copy(_host_bytes(slot), _bytes_of(block.storage))
+                block.sent = self._mark(self._down)
+        except RuntimeError:
+            self.slab.give(slot, [])
+            raise
         block.slot = slot
         if self._stored is not None:
             self._resting.append(weakref.ref(block))
