@@ -117,9 +117,13 @@ class Publisher:
                 continue
             with connection:
                 connection.settimeout(PATIENCE)
-                with contextlib.suppress(OSError):  # the reader has gone, or does not read
+                try:
                     if _is_ours(connection):
                         connection.sendall(self._document())
+                except OSError:  # the reader has gone, or does not read
+                    pass
+                except Exception as error:  # of one answer: there may be others
+                    log.warning("the figures of stores were not told: %s", str(error))
 
     def _next(self, listening: socket.socket) -> socket.socket | None:
         """The socket to go on with after one that was shut down; None: no store is left."""

@@ -214,7 +214,7 @@ class CudaTransport(Transport):
             self._stored.hint(keys)
 
     def close(self) -> None:
-        for stream in (self._down, self._up):
+        for stream in (self._down, self._up, *self._streams.values()):
             if stream is not None:
                 stream.synchronize()
 

@@ -50,8 +50,8 @@ class Checkpointer(Closing):
         A store that is open, and stays so; without one the next four arguments open one, which `close` closes.
     path, device, host, disk
         As for `velocpy.open`. Host memory has to hold ``keep`` snapshots and one more; with a disk tier those that do
-        not fit go there. Without ``device``, tensors on the devices where the parts have some now are captured into
-        host memory.
+        not fit go there. Without ``device``, tensors on the device where the parts have some now are captured into
+        host memory. A state on two devices is refused: give each of them a `Checkpointer` of its own.
     history
         Name of the history in the store.
     keep
