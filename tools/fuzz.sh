@@ -7,6 +7,7 @@
 #   tools/fuzz.sh pack DIR FILE                        makes a .tar.gz of DIR and of this script, to be unpacked elsewhere
 #
 # The first target that fails ends the run, and what it failed on is shown; in DIR testdata is that of the sources, so that it lies there too.
+# Where VELOCPY_TURN counts commits, build takes every second package, by turns.
 # What the fuzzer finds out on its way is kept in DIR/cache for the next run; FUZZ_ONLY is a pattern for the targets to run.
 set -euo pipefail
 
@@ -16,7 +17,8 @@ build() {
   dir=$(cd "$dir" && pwd)
   cd "$(dirname "${BASH_SOURCE[0]}")/.."
   rm -rf "$dir/targets"
-  for package in $(grep -rlE '^func Fuzz' --include='*_test.go' gocore | xargs -n1 dirname | sort -u); do
+  for package in $(grep -rlE '^func Fuzz' --include='*_test.go' gocore | xargs -n1 dirname | sort -u |
+    awk -v turn="${VELOCPY_TURN:-}" 'turn == "" || NR % 2 == turn % 2'); do
     mkdir -p "$dir/targets/$package"
     # Without cgo the programs need no library of the machine they run on.
     CGO_ENABLED=0 go test -c -fuzz=. -ldflags='-s -w' -o "$dir/targets/$package/fuzz.test" "./$package"
