@@ -86,7 +86,18 @@ def test_every_benchmark_has_a_quick_form() -> None:
 
 
 #: Benchmarks that the package never had.
-NEW = {"accumulated", "deduplicated", "encoded", "reduced", "scheduled", "staging", "stored", "twins"}
+NEW = {
+    "accumulated",
+    "deduplicated",
+    "encoded",
+    "offload",
+    "reduced",
+    "scheduled",
+    "snapshots",
+    "staging",
+    "stored",
+    "twins",
+}
 
 
 def test_names_that_moved_say_where_they_are() -> None:
