@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 import torch
 
-from velocpy.offloading import Offload
+from velocpy.offloading import offload
 from velocpy.offloading.residency import Residency
 from velocpy.offloading.slab import Slab
 from velocpy.offloading.space import Space
@@ -165,7 +165,7 @@ class _Weak:
         return None if storage is None else torch.empty(0, dtype=torch.uint8).set_(storage)
 
 
-class OnStandIn(Offload):
+class OnStandIn(offload):
     """An offload context for which host memory is a device."""
 
     def __init__(self, *, seed=0, budget=0, transport=StandIn, eagerness=0.1, **given):

@@ -17,7 +17,8 @@ torch = pytest.importorskip("torch")
 
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
-from velocpy.offloading import Offload, slab  # noqa: E402
+from velocpy.offloading import offload as Offload  # noqa: E402
+from velocpy.offloading import slab  # noqa: E402
 from velocpy.offloading.transfer import CudaTransport  # noqa: E402
 
 pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("ignore::UserWarning")]

@@ -24,6 +24,7 @@ from torch.distributed.checkpoint.staging import AsyncStager  # noqa: E402
 
 from velocpy.dcp import Reader, Stager, Writer  # noqa: E402
 from velocpy.dcp.slab import Pool, Slab  # noqa: E402
+from velocpy.dcp.sources import Sources  # noqa: E402
 
 #: DCP warns where there is one process alone.
 pytestmark = [
@@ -421,3 +422,16 @@ def test_tensors_of_one_array_that_differ_in_length() -> None:
             staged = stager.stage({"a": torch.from_numpy(array[:2]), "b": torch.from_numpy(array)})
             assert staged["a"].tolist() == [0, 1]
             assert staged["b"].tolist() == list(range(8))
+
+
+def test_a_state_that_cannot_be_arranged_leaves_the_memory_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(sources: Sources) -> None:
+        raise RuntimeError("no")
+
+    with Stager(wait=True, buffers=1, timeout=5) as stager:
+        with monkeypatch.context() as patched:
+            patched.setattr(Sources, "arrange", fails)
+            for _ in range(3):
+                with pytest.raises(RuntimeError, match="no"):
+                    stager.stage({"x": torch.ones(4)})
+        assert stager.stage({"x": torch.ones(4)})["x"].tolist() == [1] * 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 import json
 import os
 import pty
@@ -616,9 +617,9 @@ def test_nothing_of_it_is_imported_unasked(run_python: RunPython) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_what_the_application_prints_into_a_file_stays_there() -> None:
+def test_what_the_application_prints_into_a_file_stays_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """A view in a terminal puts what is printed above itself, and only if that goes to a terminal too."""
     pytest.importorskip("rich")
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
     surface = TerminalSurface()
-    assert not sys.stdout.isatty()
     assert not surface._live._redirect_stdout

@@ -918,7 +918,7 @@ class Store:
 
         ``velocpy top`` shows them. ``VELOCPY_WATCH=1`` in the environment publishes each store that is opened. The
         process listens at a Unix-domain socket, and one thread answers: it sleeps while nobody asks. Processes of other
-        users but root get no answer. It ends with the store, whatever ends the process.
+        users get no answer. It ends with the store, whatever ends the process.
 
         Raises
         ------

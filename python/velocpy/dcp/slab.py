@@ -13,11 +13,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from velocpy import pinned
 from velocpy.errors import TierFull, WaitTimeout
 from velocpy.quantity import exact
-
-#: cudaHostRegisterPortable: the memory counts as pinned for all devices of the process.
-_PORTABLE = 1
 
 #: Seconds before another slab is made: a thread that has ended its upload drops the state a little later.
 _GRACE = 0.005
@@ -40,14 +38,12 @@ class Slab:
         #: Ends the registration, at the latest with the slab: memory that is unmapped before stays registered.
         self._registration: weakref.finalize[..., Slab] | None = None
         try:
-            self._map = mmap.mmap(-1, max(nbytes, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            self._map = pinned.mapped(nbytes)
         except OSError as error:
             raise TierFull(
                 f"no {exact(nbytes)} of host memory to stage a state into: {error.strerror}. Nothing was staged.",
                 tier="host",
             ) from error
-        with suppress(OSError):  # kernels without huge pages
-            self._map.madvise(mmap.MADV_HUGEPAGE)
         if device is not None:
             self._register(device)
 
@@ -57,15 +53,13 @@ class Slab:
         return self._registration is not None
 
     def _register(self, device: torch.device) -> None:
-        # A child of fork() would get copies of all pinned pages at once.
-        self._map.madvise(mmap.MADV_DONTFORK)
+        pinned.keep_from_children(self._map)
         elements = torch.frombuffer(self._map, dtype=torch.uint8)
         elements[:: mmap.PAGESIZE].zero_()  # several threads make the pages; CUDA would make them with one
         address = elements.data_ptr()
-        with torch.cuda.device(device):  # otherwise this thread would make a context on device 0
-            failure = int(_cudart().cudaHostRegister(address, len(self._map), _PORTABLE))
+        failure = pinned.register(address, len(self._map), device)
         if not failure:
-            self._registration = weakref.finalize(self, _unregister, address, device)
+            self._registration = weakref.finalize(self, pinned.unregister, address, device)
             self._registration.atexit = False  # the driver may have gone by then
             return
         logging.getLogger("velocpy").warning(
@@ -73,8 +67,6 @@ class Slab:
             exact(self.nbytes),
             failure,
         )
-        with suppress(RuntimeError):  # the next launch of a kernel, this one, reports the failure again
-            torch.zeros(1, device=device)
 
     def lend(self, pool: Pool) -> np.ndarray[Any, np.dtype[np.uint8]]:
         """The memory, as an array; when nothing refers to that any more, the pool has the slab back."""
@@ -87,15 +79,6 @@ class Slab:
         if self._registration is not None:
             self._registration()
             self._registration = None
-
-
-def _unregister(address: int, device: torch.device) -> None:
-    with torch.cuda.device(device):
-        _cudart().cudaHostUnregister(address)
-
-
-def _cudart() -> Any:
-    return torch.cuda.cudart()  # type: ignore[no-untyped-call]
 
 
 class Pool:

@@ -205,7 +205,11 @@ class Stager(Closing, AsyncStager):
         self, sources: Sources, make: Any, slab: Slab | None, ready: dict[torch.device, torch.cuda.Event]
     ) -> Any:
         """Copies the runs; the worker thread runs this."""
-        sources.arrange()
+        try:
+            sources.arrange()
+        except BaseException:
+            self._pool.give_up(slab)
+            raise
         taken = self._pool.fitting(slab, sources.nbytes, _pinning_device(sources))
         loan = taken.lend(self._pool)
         try:

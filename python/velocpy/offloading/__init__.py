@@ -1,6 +1,6 @@
 """Offload of the tensors that autograd saves: from a device to pinned host memory and to disk, and back in time.
 
-`velocpy.offload` makes an `Offload`, a context manager for the forward pass. One storage is moved once, however many
+`velocpy.offload` is a context manager for the forward pass. One storage is moved once, however many
 views of it are saved. The modules, one idea each:
 
 - `rules`: which tensors stay where they are;
@@ -20,6 +20,6 @@ from velocpy.extra import MissingExtra
 if find_spec("torch") is None:
     raise MissingExtra("torch", "torch", "velocpy.offload")
 
-from .context import Offload, offload
+from .context import offload
 
-__all__ = ["Offload", "offload"]
+__all__ = ["offload"]

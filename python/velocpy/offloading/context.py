@@ -54,11 +54,88 @@ _Tensor = torch.Tensor
 _is_compiling: Callable[[], bool] = torch.compiler.is_compiling
 
 
-class Offload:
-    """Moves tensors that autograd saves away from the device, and back before the backward pass asks for them.
+class offload:  # noqa: N801  # in lower case, as PyTorch's own context managers
+    """A context manager under which tensors that autograd saves leave the device where they do not fit.
 
-    `velocpy.offload` makes it. It is entered as often as wanted, also while it is entered already and in several
-    threads. What was saved under it is brought back by the backward pass wherever that runs.
+    Put the forward pass under it; the backward pass may be inside or outside, and runs in whatever thread. It is
+    entered as often as wanted, also nested and in several threads. It takes the place of
+    ``torch.autograd.graph.save_on_cpu`` and of ``OffloadActivations`` of TRL and torchtune. Gradients are bitwise those
+    without it. What fits stays on the device: without pressure nothing is copied. Make one for a training, and enter it
+    in each step: from the second step on it knows how many bytes there will be, and spreads those that have to go over
+    the forward pass. In the first step those go that were saved first, which are needed last.
+
+    A storage is moved once, however many views of it are saved, and views of one storage come back as views of one
+    storage. These stay where they are: leaf tensors that require a gradient, parameters and views of them, storages of
+    ``keep``, storages of less than ``min_offload_size``, 0-dimensional tensors, tensors on other devices than CUDA
+    (with ``cpu=True`` those of the host move), sparse, quantised, nested, conjugated and negated ones, subclasses of
+    torch.Tensor (DTensor among them), and everything while the current stream is captured into a CUDA graph or
+    torch.compile traces.
+
+    As without hooks, a tensor that was changed in place after it was saved makes the backward pass raise,
+    `velocpy.errors.SavedTensorChanged` here. PyTorch alone switches that check off where hooks are in force.
+
+    Parameters
+    ----------
+    device
+        Bytes of saved storages that may stay on each CUDA device: an int, a text like ``"2GiB"``, or a share of the
+        device's memory (``0.25``, ``"25%"``). 0 moves all. "auto": as many as leave a fifth of the device's memory
+        free, by what the driver and PyTorch's allocator say.
+    host
+        Host memory for storages that left a device, pinned as it is needed, up to exactly this many bytes: a size as
+        `velocpy.open` takes it. "auto": a quarter of what may be used here, at most 32 GiB. What finds no room goes to
+        the disk, or stays where it is if there is none. With ``cpu=True``: bytes of saved tensors in host memory.
+    disk
+        Disk for what finds no room in host memory, as for `velocpy.open`. None: none, unless ``path`` is given.
+    path
+        Directory for that. None: that of the system for temporary files.
+    store
+        A store that takes the place of ``disk`` and ``path``, and stays open. Each storage is one checkpoint, in a
+        history of this context's own.
+    cpu
+        Whether tensors of the host are offloaded, too, to the disk.
+    min_offload_size
+        Smaller storages stay.
+    stash
+        Bytes that may be leaving a device at once, beside ``device``; the forward pass is put behind their copies
+        beyond that. As many may be on their way back. None: 512 MiB, or less on a device of less than 32 GiB.
+    max_fwd_stash_size
+        Storages that may be leaving at once. None: any number.
+    use_pin_memory
+        False: host memory is not pinned. Copies then make the host wait.
+    use_streams
+        False: copies run in the order of the current stream.
+    keep
+        Modules, whose parameters and buffers stay, and tensors that stay. Parameters stay without it; buffers larger
+        than ``min_offload_size`` are moved in vain, as their modules hold them.
+    compose_with
+        Other hooks, which a tensor passes before it is offloaded, and after it is back: a
+        ``torch.autograd.graph.saved_tensors_hooks``, a pair (pack, unpack), or "outer" for those that are in force when
+        the context is entered. PyTorch applies the innermost hooks only. What a pack hook returns is offloaded if it is
+        a tensor.
+    strict
+        Whether saving a subclass of torch.Tensor that velocpy does not know raises `velocpy.errors.InvalidType`.
+
+    Raises
+    ------
+    InvalidArgument, InvalidBudget, InvalidType
+        An argument cannot be what it is.
+    MissingExtra
+        PyTorch is not installed.
+
+    Examples
+    --------
+    >>> import tempfile, torch, velocpy
+    >>> model = torch.nn.Sequential(*(torch.nn.Linear(64, 64) for _ in range(8)))
+    >>> with tempfile.TemporaryDirectory() as path:
+    ...     context = velocpy.offload(cpu=True, host="256KiB", path=path, disk="64MiB", min_offload_size="16KiB")
+    ...     for step in range(3):
+    ...         with context:
+    ...             loss = model(torch.ones(256, 64)).square().mean()
+    ...         loss.backward()
+    ...     moved = context.stats()["moved"]
+    ...     context.close()
+    >>> moved > 0
+    True
     """
 
     def __init__(
@@ -218,9 +295,9 @@ class Offload:
 
     def __repr__(self) -> str:
         if self._closed:
-            return "<Offload: closed>"
+            return "<offload: closed>"
         counts = self._sum()
-        return f"<Offload: {counts.moved} storages moved, {counts.fetched} fetched>"
+        return f"<offload: {counts.moved} storages moved, {counts.fetched} fetched>"
 
     def _sum(self) -> Counts:
         total = Counts()
@@ -310,9 +387,8 @@ class Offload:
             transport = self._cuda_transport(device)
             total = int(torch.cuda.get_device_properties(device).total_memory)
             stash = min(_STASH, int(total * _STASH_SHARE)) if self._stash is None else self._stash
-            measured = isinstance(self._device, float) and self._device != self._device  # "auto"
             every = max(_ASK_EVERY, int(total * _ASK_SHARE))
-            residency = Residency(_cuda_budget(self._device, device, total), every, measured=measured)
+            residency = Residency(_cuda_budget(self._device, device, total), every, measured=_is_auto(self._device))
         elif device.type == "cpu" and self._cpu and self._stored is not None:
             transport = HostTransport(self._stored)
             own = self._host_bytes or 0
@@ -345,7 +421,7 @@ def _unpack_closed(view: View, block: Block) -> torch.Tensor:
 
 
 #: All contexts of this process.
-_contexts: weakref.WeakSet[Offload] = weakref.WeakSet()
+_contexts: weakref.WeakSet[offload] = weakref.WeakSet()
 
 
 def _close_in_child() -> None:
@@ -364,7 +440,7 @@ class _Entered(threading.local):
         self.stack: list[saved_tensors_hooks] = []
 
 
-def _hooks(context: Offload, others: Hooks | None) -> saved_tensors_hooks:
+def _hooks(context: offload, others: Hooks | None) -> saved_tensors_hooks:
     if others is None:
         return saved_tensors_hooks(context._pack, context._unpack)
     inner_pack, inner_unpack = others
@@ -418,10 +494,14 @@ def _device_share(device: Size) -> float | int:
     return share
 
 
+def _is_auto(device_share: float | int) -> bool:
+    return device_share != device_share  # as NaN is
+
+
 def _cuda_budget(device_share: float | int, device: torch.device, total: int) -> Callable[[int], int]:
     if isinstance(device_share, int):
         return lambda held: device_share
-    if device_share == device_share:  # not NaN
+    if not _is_auto(device_share):
         fixed = int(total * device_share)
         return lambda held: fixed
 
@@ -477,124 +557,3 @@ def _end(spaces: dict[torch.device, Space], owned: list[Store], slabs: list[Slab
     slabs.clear()
     while owned:
         owned.pop().close()
-
-
-def offload(
-    *,
-    device: Size = "auto",
-    host: Size = "auto",
-    disk: Size | None = None,
-    path: str | os.PathLike[str] | None = None,
-    store: Store | None = None,
-    cpu: bool = False,
-    min_offload_size: Size = 256 << 10,
-    stash: Size | None = None,
-    max_fwd_stash_size: int | None = None,
-    use_pin_memory: bool = True,
-    use_streams: bool = True,
-    keep: Iterable[Any] = (),
-    compose_with: Any = None,
-    strict: bool = False,
-) -> Offload:
-    """Makes a context manager under which tensors that autograd saves leave the device where they do not fit.
-
-    Put the forward pass under it; the backward pass may be inside or outside. It takes the place of
-    ``torch.autograd.graph.save_on_cpu`` and of ``OffloadActivations`` of TRL and torchtune. Gradients are bitwise those
-    without it. What fits stays on the device: without pressure nothing is copied. Make one for a training, and enter it
-    in each step: from the second step on it knows how many bytes there will be, and moves those that have to go as soon
-    as they are saved. These are the ones saved first, which are needed last.
-
-    A storage is moved once, however many views of it are saved, and views of one storage come back as views of one
-    storage. These stay where they are: leaf tensors that require a gradient, parameters and views of them, storages of
-    ``keep``, storages of less than ``min_offload_size``, 0-dimensional tensors, tensors on other devices than CUDA
-    (with ``cpu=True`` those of the host move), sparse, quantised, nested, conjugated and negated ones, subclasses of
-    torch.Tensor (DTensor among them), and everything while the current stream is captured into a CUDA graph or
-    torch.compile traces.
-
-    As without hooks, a tensor that was changed in place after it was saved makes the backward pass raise,
-    `velocpy.errors.SavedTensorChanged` here. PyTorch alone switches that check off where hooks are in force.
-
-    Parameters
-    ----------
-    device
-        Bytes of saved storages that may stay on each CUDA device: an int, a text like ``"2GiB"``, or a share of the
-        device's memory (``0.25``, ``"25%"``). 0 moves all. "auto": as many as leave a fifth of the device's memory
-        free, by what the driver and PyTorch's allocator say.
-    host
-        Host memory for storages that left a device, pinned as it is needed, up to exactly this many bytes: a size as
-        `velocpy.open` takes it. "auto": a quarter of what may be used here, at most 32 GiB. What finds no room goes to
-        the disk, or stays where it is if there is none. With ``cpu=True``: bytes of saved tensors in host memory.
-    disk
-        Disk for what finds no room in host memory, as for `velocpy.open`. None: none, unless ``path`` is given.
-    path
-        Directory for that. None: that of the system for temporary files.
-    store
-        A store that takes the place of ``disk`` and ``path``, and stays open. Each storage is one checkpoint, in a
-        history of this context's own.
-    cpu
-        Whether tensors of the host are offloaded, too, to the disk.
-    min_offload_size
-        Smaller storages stay.
-    stash
-        Bytes that may be leaving a device at once, beside ``device``; the forward pass is put behind their copies
-        beyond that. As many may be on their way back. None: 512 MiB, or less on a device of less than 32 GiB.
-    max_fwd_stash_size
-        Storages that may be leaving at once. None: any number.
-    use_pin_memory
-        False: host memory is not pinned. Copies then make the host wait.
-    use_streams
-        False: copies run in the order of the current stream.
-    keep
-        Modules, whose parameters and buffers stay, and tensors that stay. Parameters stay without it; buffers larger
-        than ``min_offload_size`` are moved in vain, as their modules hold them.
-    compose_with
-        Other hooks, which a tensor passes before it is offloaded, and after it is back: a
-        ``torch.autograd.graph.saved_tensors_hooks``, a pair (pack, unpack), or "outer" for those that are in force when
-        the context is entered. PyTorch applies the innermost hooks only. What a pack hook returns is offloaded if it is
-        a tensor.
-    strict
-        Whether saving a subclass of torch.Tensor that velocpy does not know raises `velocpy.errors.InvalidType`.
-
-    Returns
-    -------
-    Offload
-        With ``stats()`` and ``close()``. It may be entered often, nested and in several threads.
-
-    Raises
-    ------
-    InvalidArgument, InvalidBudget, InvalidType
-        An argument cannot be what it is.
-    MissingExtra
-        PyTorch is not installed.
-
-    Examples
-    --------
-    >>> import tempfile, torch, velocpy
-    >>> model = torch.nn.Sequential(*(torch.nn.Linear(64, 64) for _ in range(8)))
-    >>> with tempfile.TemporaryDirectory() as path:
-    ...     context = velocpy.offload(cpu=True, host="256KiB", path=path, disk="64MiB", min_offload_size="16KiB")
-    ...     for step in range(3):
-    ...         with context:
-    ...             loss = model(torch.ones(256, 64)).square().mean()
-    ...         loss.backward()
-    ...     moved = context.stats()["moved"]
-    ...     context.close()
-    >>> moved > 0
-    True
-    """
-    return Offload(
-        device=device,
-        host=host,
-        disk=disk,
-        path=path,
-        store=store,
-        cpu=cpu,
-        min_offload_size=min_offload_size,
-        stash=stash,
-        max_fwd_stash_size=max_fwd_stash_size,
-        use_pin_memory=use_pin_memory,
-        use_streams=use_streams,
-        keep=keep,
-        compose_with=compose_with,
-        strict=strict,
-    )

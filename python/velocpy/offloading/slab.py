@@ -1,8 +1,4 @@
-"""Pinned host memory of an exact size, and the room in it.
-
-PyTorch's own pinned memory is rounded up to a power of two for each tensor. Here memory is mapped and registered with
-the driver in segments, which grow up to a budget, and slots are cut from it.
-"""
+"""Pinned host memory in segments, which grow up to a budget, and the slots that are cut from it."""
 
 from __future__ import annotations
 
@@ -11,8 +7,9 @@ import logging
 import mmap
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
+
+from velocpy import pinned
 
 log = logging.getLogger("velocpy")
 
@@ -48,12 +45,9 @@ class Segment:
     __slots__ = ("_unregister", "address", "free", "memory", "nbytes", "pinned")
 
     def __init__(self, nbytes: int, register: Callable[[int, int], Callable[[], None] | None] | None) -> None:
-        self.memory = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        self.memory = pinned.mapped(nbytes)
         self.nbytes = nbytes
-        for advice in ("MADV_HUGEPAGE", "MADV_DONTFORK"):
-            if hasattr(mmap, advice):
-                with suppress(OSError):  # a kernel without that advice
-                    self.memory.madvise(getattr(mmap, advice))
+        pinned.keep_from_children(self.memory)
         self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
         self._unregister = None if register is None else register(self.address, nbytes)
         self.pinned = self._unregister is not None

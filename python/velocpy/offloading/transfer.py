@@ -27,6 +27,8 @@ from typing import Any
 
 import torch
 
+from velocpy import pinned
+
 from .saved import Block
 from .slab import Slab, Slot
 from .stored import REFUSED, Stored
@@ -345,23 +347,16 @@ def registered(device: torch.device) -> Callable[[int, int], Callable[[], None] 
     """What registers memory with the CUDA driver, for copies that run beside the host; the memory is any device's."""
 
     def register(address: int, nbytes: int) -> Callable[[], None] | None:
-        with torch.cuda.device(device):
-            runtime = _cuda.cudart()
-            status = int(runtime.cudaHostRegister(address, nbytes, 1))  # 1: for all contexts
-        if status != 0:
+        failure = pinned.register(address, nbytes, device)
+        if failure:
             _warn_once(
-                f"the driver refuses to pin {nbytes} bytes of host memory (error {status}); copies to memory that is "
+                f"the driver refuses to pin {nbytes} bytes of host memory (error {failure}); copies to memory that is "
                 "not pinned make the host wait"
             )
             return None
-        return lambda: _unregister(address)
+        return lambda: pinned.unregister(address, device)
 
     return register
-
-
-def _unregister(address: int) -> None:
-    runtime = _cuda.cudart()
-    runtime.cudaHostUnregister(address)
 
 
 _warned: set[str] = set()
