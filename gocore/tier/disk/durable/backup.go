@@ -32,6 +32,7 @@ type Backup struct {
 	to     *Dir
 	dest   Options
 	source Options // for reading the catalog again
+	names  Names
 
 	now    *contents         // the latest read of the source's catalog
 	queue  []source          // checkpoints still to be copied, by offset
@@ -55,9 +56,13 @@ type keyOf struct {
 	key     model.Key
 }
 
+// Names returns the name, in a copy, of a history of the source; false: the copy lacks the history.
+type Names func(history string) (name string, ok bool)
+
 // source is a checkpoint that is queued for copying, or was copied.
 type source struct {
-	history string
+	history string // of the store that is copied
+	name    string // of the history in the copy
 	key     model.Key
 	serial  uint64
 	from    int64 // in the space of the source
@@ -86,8 +91,13 @@ const (
 var ErrNotEmpty = errors.New("the directory is not empty")
 
 // NewBackup begins a backup into an empty directory, which it creates if needed. It fails with ErrDamaged if the source's catalog is damaged.
-func NewBackup(from, to Options) (_ *Backup, err error) {
-	b := &Backup{copied: map[uint64]source{}, latest: map[keyOf]uint64{}, wrong: map[uint64]int{}, rooms: map[claim]int64{}, bad: map[claim]int{}, landed: make(chan error)}
+func NewBackup(from, to Options) (*Backup, error) { return newBackup(from, to, nil) }
+
+// NewExcerpt begins a backup of some histories, under other names, into data files of the usual length.
+func NewExcerpt(from, to Options, names Names) (*Backup, error) { return newBackup(from, to, names) }
+
+func newBackup(from, to Options, names Names) (_ *Backup, err error) {
+	b := &Backup{names: names, copied: map[uint64]source{}, latest: map[keyOf]uint64{}, wrong: map[uint64]int{}, rooms: map[claim]int64{}, bad: map[claim]int{}, landed: make(chan error)}
 	if b.from, err = Read(from); err != nil {
 		return nil, err
 	}
@@ -96,13 +106,17 @@ func NewBackup(from, to Options) (_ *Backup, err error) {
 			err = errors.Join(err, b.Close())
 		}
 	}()
-	if err := errors.Join(b.from.damage(), b.from.writable()); err != nil {
+	if err := b.from.Fit(); err != nil {
 		return nil, err
 	}
 	if names, err := to.FS.List(to.Dir); err == nil && len(names) > 0 {
 		return nil, fmt.Errorf("%s: %w", to.Dir, ErrNotEmpty)
 	}
-	to.Capacity, to.SegmentBytes = 0, b.from.identity.segment
+	to.Capacity = 0
+	if b.names == nil {
+		b.names = func(history string) (string, bool) { return history, true }
+		to.SegmentBytes = b.from.identity.segment
+	}
 	to.Guard, to.Land = &b.guard, b.land
 	b.source, b.dest = b.from.o, to
 	b.dest.Land, b.dest.Guard = nil, nil
@@ -118,10 +132,14 @@ func (b *Backup) look(now *contents) {
 	b.now, b.queue = now, nil
 	b.rounds++
 	for _, h := range now.state.Histories() {
+		name, wanted := b.names(h.Name)
+		if !wanted {
+			continue
+		}
 		now.state.Each(h.ID, func(row catalog.Row) bool {
 			if _, ok := b.copied[row.Serial]; !ok {
 				r, _ := now.identity.place(row.Extents) // the survey has verified that the row has a place
-				b.queue = append(b.queue, source{history: h.Name, key: row.Key, serial: row.Serial, from: r.from, bytes: r.end - r.from, summed: row.Sums != nil})
+				b.queue = append(b.queue, source{history: h.Name, name: name, key: row.Key, serial: row.Serial, from: r.from, bytes: r.end - r.from, summed: row.Sums != nil})
 			}
 			return true
 		})
@@ -189,14 +207,14 @@ func (b *Backup) copyOne(x source, buffer []byte, w *window) (*Change, error) {
 	if err == nil && row.Sums == nil {
 		err = b.namesStore(claims)
 	}
-	if bad := (sourceError{}); errors.As(err, &bad) {
-		return nil, b.unread(x, bad.error)
+	if bad := (SourceError{}); errors.As(err, &bad) {
+		return nil, b.unread(x, bad.Err)
 	} else if err != nil {
 		return nil, err
 	}
 	b.to.identity.locate(&put, off)
 	copies, _ := b.to.identity.claims(&put)
-	wrong := b.disproved(&put, copies, w)
+	wrong := disproved(b.to, &put, copies, w)
 	if x.damaged = len(wrong) > 0; x.damaged {
 		b.forget(claims, copies, wrong)
 		if b.wrong[x.serial]++; b.wrong[x.serial] < mostTries {
@@ -209,11 +227,8 @@ func (b *Backup) copyOne(x source, buffer []byte, w *window) (*Change, error) {
 	at := keyOf{x.history, x.key}
 	delete(b.copied, b.latest[at]) // the copy has one version of a key
 	b.copied[x.serial], b.latest[at] = x, x.serial
-	return &Change{History: x.history, Put: &put, Off: off}, nil
+	return &Change{History: x.name, Put: &put, Off: off}, nil
 }
-
-// sourceError is an error of the store that is copied.
-type sourceError struct{ error }
 
 // copyRooms copies the rooms of a row that the copy lacks. It sets the offsets of the sources in the copy, and returns that of the row's own bytes.
 func (b *Backup) copyRooms(put *catalog.Row, claims []claim, buffer []byte) (off int64, err error) {
@@ -248,15 +263,8 @@ func (b *Backup) copyRoom(r run, buffer []byte) (at int64, err error) {
 	at = b.next
 	b.from.Space().Grow(r.end)
 	b.to.Space().Grow(at + r.end - r.from)
-	for done := r.from; done < r.end; {
-		p := buffer[:min(r.end-done, windowBytes)]
-		if err := b.from.Space().Read(done, p); err != nil {
-			return 0, sourceError{err}
-		}
-		if err := b.to.Space().Write(at+done-r.from, p); err != nil {
-			return 0, err
-		}
-		done += int64(len(p))
+	if err := CopyRange(b.from.Space(), r.from, r.end, b.to.Space(), at, buffer); err != nil {
+		return 0, err
 	}
 	b.next += r.end - r.from
 	return at, nil
@@ -264,12 +272,11 @@ func (b *Backup) copyRoom(r run, buffer []byte) (at int64, err error) {
 
 // namesStore returns an error unless the data files of rooms name the source for their store.
 func (b *Backup) namesStore(claims []claim) error {
-	for _, c := range claims {
-		if err := b.from.Space().Proves(c.from, c.end-c.from); err != nil {
-			return sourceError{err}
-		}
+	rooms := make([]Room, len(claims))
+	for i, c := range claims {
+		rooms[i] = Room{From: c.from, End: c.end}
 	}
-	return nil
+	return b.from.Names(rooms)
 }
 
 // forget gives up the copies of objects that have wrong ranges, so that the next row that needs the objects copies them again. An object that was wrong
@@ -328,13 +335,13 @@ func (b *Backup) finish() error {
 	var changes []*Change
 	for _, x := range b.copied {
 		if !b.now.has(x) && !b.stands(x) {
-			changes = append(changes, &Change{History: x.history, Key: x.key, Serial: x.serial, Drop: true})
+			changes = append(changes, &Change{History: x.name, Key: x.key, Serial: x.serial, Drop: true})
 			delete(b.copied, x.serial)
 		}
 	}
 	for _, h := range b.now.state.Histories() {
-		if h.Retention != nil {
-			changes = append(changes, &Change{History: h.Name, Retention: h.Retention})
+		if name, wanted := b.names(h.Name); wanted && h.Retention != nil {
+			changes = append(changes, &Change{History: name, Retention: h.Retention})
 		}
 	}
 	err := b.commit(changes...)
@@ -385,26 +392,6 @@ func (b *Backup) stands(x source) bool {
 // mostTries is the number of copies of a checkpoint, or of an object, that must fail verification, while the catalog still lists the checkpoint, before it counts
 // as damaged.
 const mostTries = 2
-
-// disproved verifies the copied bytes in their rooms against the row's checksums, and that those of a row that is not raw can be decoded. It returns ranges with
-// bytes that are wrong; none for a raw row without checksums.
-func (b *Backup) disproved(row *catalog.Row, rooms []claim, w *window) (wrong []run) {
-	files := map[int64]int64{}
-	for _, c := range rooms {
-		for first, end := b.to.Space().Segments(c.from, c.end-c.from); first < end; first++ {
-			files[first] = b.to.identity.segment // the bytes were written just now
-		}
-	}
-	c := &Check{v: &View{contents: b.to.contents, data: b.to.Space()}, files: files}
-	cut := cutter{row: row, lies: rooms[0].run, read: row.Sums != nil || row.Content != catalog.Raw}
-	for p, ok := cut.next(); ok; p, ok = cut.next() {
-		w.begin(p.lies.end)
-		for _, s := range c.examine(w, p) {
-			wrong = append(wrong, s.suspect)
-		}
-	}
-	return wrong
-}
 
 // commit makes changes durable.
 func (b *Backup) commit(changes ...*Change) error {

@@ -28,9 +28,12 @@ type Change struct {
 	Drop      bool
 	Clear     bool
 	Retention *model.Retention
-	Clarify   bool    // no change: a batch that resolves the uncertainty about earlier changes
-	Tag       any     // for the caller's use
-	Watcher   Watcher // nil: none
+	Clarify   bool // no change: a batch that resolves the uncertainty about earlier changes
+	// Together puts the change into the batch of the one before it: of changes that are handed over by one call, all of these count, or none does. A batch
+	// has at most journal.MostPayload bytes. If one of them fails, so do the others of the batch.
+	Together bool
+	Tag      any     // for the caller's use
+	Watcher  Watcher // nil: none
 
 	// Err is why the change is not durable. Uncertain: the change may or may not be durable. It turns out not to be as soon as a later change is durable.
 	// Until then the caller must keep the written bytes in place.
@@ -49,6 +52,9 @@ func (d *Dir) Commit(changes ...*Change) {
 	d.queue = append(d.queue, changes...)
 	d.work.Signal()
 }
+
+// Ended is closed when nothing is committed any more: the directory was closed, or the goroutine that commits has panicked.
+func (d *Dir) Ended() <-chan struct{} { return d.ended }
 
 // Sync waits until all changes that were handed over before have landed.
 func (d *Dir) Sync() error { return d.await(&Change{Clarify: true}) }
@@ -162,12 +168,14 @@ func (d *Dir) write(group []*Change) map[int64]error {
 	d.createFiles(group)
 	d.enqueue(group)
 	d.encode(group)
+	failTogether(group)
 	failed, done := d.commitInArea(group)
 	if !done {
 		d.sayAtOnce(group)
 		//mutation:catalog-before-data
 		failed = d.sync(group)
 		killpoint.Pass(killpoint.DataSynced)
+		failTogether(group)
 		d.chooseArea(group)
 		d.record(group)
 		d.markUncertain(group)
@@ -228,6 +236,23 @@ func refuse(group []*Change, err error) {
 		if c.Err == nil {
 			c.Err = err
 		}
+	}
+}
+
+// failTogether fails the changes that go together with one that has failed.
+func failTogether(group []*Change) {
+	for len(group) > 0 {
+		n := 1
+		for n < len(group) && group[n].Together {
+			n++
+		}
+		for _, c := range group[:n] {
+			if c.Err != nil {
+				refuse(group[:n], c.Err)
+				break
+			}
+		}
+		group = group[n:]
 	}
 }
 
@@ -398,7 +423,7 @@ func (d *Dir) record(group []*Change) {
 	}
 }
 
-// batches splits the changes of a group that have records into batches of at most batchBytes, unless one change alone has more.
+// batches splits the changes of a group that have records into batches of at most batchBytes, unless one change alone has more, or those that go together.
 func batches(group []*Change) iter.Seq[[]*Change] {
 	return func(yield func([]*Change) bool) {
 		var batch []*Change
@@ -409,7 +434,7 @@ func batches(group []*Change) iter.Seq[[]*Change] {
 			}
 			n := len(c.record.Bytes()) + journal.RecordHead
 			//mutation:batch-too-long
-			if len(batch) > 0 && size+n > batchBytes {
+			if len(batch) > 0 && size+n > batchBytes && !c.Together {
 				if !yield(batch) {
 					return
 				}
