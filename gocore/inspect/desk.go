@@ -11,6 +11,7 @@ import (
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
+	"velocpy/gocore/tier/disk/archive"
 	"velocpy/gocore/tier/disk/durable"
 )
 
@@ -26,6 +27,7 @@ type Desk struct {
 
 	sessions numbered[*Session]
 	backups  numbered[*durable.Backup]
+	pushes   numbered[*archive.Push]
 }
 
 // Ask answers a request in at most room bytes. If room is below Room, it does nothing and returns nil. Its errors are *status.Error.
@@ -39,7 +41,7 @@ func (d *Desk) Ask(text []byte, room int) ([]byte, error) {
 		reply, err = d.do(&q, room)
 	}
 	if err != nil {
-		return nil, statusOf(err, string(q.Path))
+		return nil, statusOf(err, q.about(err))
 	}
 	return reply, nil
 }
@@ -74,10 +76,15 @@ func (d *Desk) do(q *Request, room int) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := d.backups.put(q.View, b); err != nil {
-			return nil, errors.Join(err, b.Close())
-		}
-		return answer(struct{}{}, nil)
+		return d.began(q, b)
+	case "pull":
+		return d.pull(q)
+	case "push":
+		return d.push(q)
+	case "push_step":
+		return d.stepPush(q)
+	case "push_close":
+		return closed(&d.pushes, q.View)
 	case "backup_step":
 		return d.stepBackup(q)
 	case "backup_close":
@@ -90,6 +97,14 @@ func (d *Desk) do(q *Request, room int) ([]byte, error) {
 		return nil, d.stale()
 	}
 	return s.Ask(q, room)
+}
+
+// began keeps a backup that has begun.
+func (d *Desk) began(q *Request, b *durable.Backup) ([]byte, error) {
+	if err := d.backups.put(q.View, b); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return answer(struct{}{}, nil)
 }
 
 func (d *Desk) stepBackup(q *Request) ([]byte, error) {
@@ -160,6 +175,9 @@ func statusOf(err error, path string) error {
 		return status.Wrap(status.Invalid, err, "the question is not understood")
 	case errors.Is(err, ErrNone):
 		return status.New(status.NotFound, "there is no %v", status.Without(err, ErrNone.Error()))
+	}
+	if known := explainArchive(err); known != nil {
+		return known
 	}
 	if known := durable.Explain(err, path); known != nil {
 		return known

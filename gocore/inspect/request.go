@@ -22,9 +22,9 @@ var ErrRequest = errors.New("not a request")
 // Request is one request. Names and paths are hexadecimal bytes, because not all of them are valid text.
 type Request struct {
 	Op      string `json:"op"`
-	Path    Bytes  `json:"path"`    // open, collect, repair, backup
-	To      Bytes  `json:"to"`      // backup: an empty directory
-	View    uint64 `json:"view"`    // open, backup: a number that the caller chooses for the view or backup; all later requests to it
+	Path    Bytes  `json:"path"`    // open, collect, repair, backup, pull
+	To      Bytes  `json:"to"`      // backup, pull: an empty directory; push: an archive
+	View    uint64 `json:"view"`    // open, backup, pull, push: a number that the caller chooses for what it opens; all later requests to it
 	From    int    `json:"from"`    // the page: 0, or the next of the previous answer
 	History Bytes  `json:"history"` // rows, row, blob, lineage
 	Key     *Key   `json:"key"`     // row, blob, lineage
@@ -38,7 +38,16 @@ type Request struct {
 	Share float64 `json:"share"`
 	Seed  uint64  `json:"seed"`
 
-	Milliseconds int64    `json:"milliseconds"` // step, backup_step: duration
+	// push, and its step push_step
+	Ranks     []Rank  `json:"ranks"`     // each with a store
+	Files     int     `json:"files"`     // 0: those that are there, or one
+	Writers   int     `json:"writers"`   // 0: the default
+	Partial   bool    `json:"partial"`   // keys that not all ranks have, too
+	Histories []Bytes `json:"histories"` // null: all
+
+	Rank int `json:"rank"` // pull: whose parts
+
+	Milliseconds int64    `json:"milliseconds"` // step, backup_step, push_step: duration
 	Dry          bool     `json:"dry"`          // collect
 	Victims      []Victim `json:"victims"`      // repair
 	Rebuild      bool     `json:"rebuild"`      // repair

@@ -35,6 +35,7 @@ var layers = []struct {
 	{"tier/devicememory", []string{"tier", "transfer/borrow", "device", "device/hazard", "base/", "model"}},
 	{"tier/disk", []string{"tier", "tier/disk/", "policy/engine", "checkpoint", "base/", "model"}},
 	{"tier/disk/durable", []string{"tier", "tier/disk/", "reduction/codec", "reduction/difference", "reduction/object", "base/", "model"}},
+	{"tier/disk/archive", []string{"tier/disk/", "policy/aggregation", "base/", "model"}},
 	{"tier/disk/segment", []string{"tier", "base/"}},
 	{"tier/disk/", []string{"base/", "model"}},
 	{"tier/tiertest", []string{"tier", "base/"}},

@@ -1,0 +1,109 @@
+package inspect
+
+import (
+	"errors"
+	"fmt"
+
+	"velocpy/gocore/base/pytext"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/tier/disk/archive"
+	"velocpy/gocore/tier/disk/durable"
+)
+
+// Rank is the store of a rank.
+type Rank struct {
+	Rank int   `json:"rank"`
+	Path Bytes `json:"path"`
+}
+
+// push begins a push.
+func (d *Desk) push(q *Request) ([]byte, error) {
+	if q.To == "" || len(q.Ranks) == 0 {
+		return nil, fmt.Errorf("%w: no archive, or no ranks", ErrRequest)
+	}
+	o := archive.Options{Files: q.Files, Writers: q.Writers, Partial: q.Partial}
+	for _, name := range q.Histories {
+		o.Histories = append(o.Histories, string(name))
+	}
+	from, numbers := make([]archive.Source, len(q.Ranks)), map[int]bool{}
+	for i, r := range q.Ranks {
+		if r.Rank < 0 || numbers[r.Rank] {
+			return nil, fmt.Errorf("%w: rank %d", ErrRequest, r.Rank)
+		}
+		numbers[r.Rank] = true
+		from[i] = archive.Source{Rank: r.Rank, Store: durable.Options{FS: d.FS, Dir: string(r.Path), Direct: true}}
+	}
+	p, err := archive.NewPush(from, durable.Options{FS: d.FS, Dir: string(q.To), Direct: true}, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.pushes.put(q.View, p); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return answer(struct{}{}, nil)
+}
+
+// about returns the path of the store that an error concerns.
+func (q *Request) about(err error) string {
+	var of *archive.RankError
+	switch {
+	case errors.As(err, &of):
+		return of.Dir
+	case q.Op == "push":
+		return string(q.To)
+	}
+	return string(q.Path)
+}
+
+// mostDamage bounds the damaged parts that are named.
+const mostDamage = 100
+
+func (d *Desk) stepPush(q *Request) ([]byte, error) {
+	p, ok := d.pushes.get(q.View)
+	if !ok {
+		return nil, d.stale()
+	}
+	done, err := p.Step(q.enough())
+	if err != nil {
+		return nil, err
+	}
+	got := p.Done()
+	damaged := []string{}
+	for _, x := range got.Damaged[:min(len(got.Damaged), mostDamage)] {
+		damaged = append(damaged, pytext.Cut(fmt.Sprintf("rank %d, checkpoint %s of history %q", x.Rank, x.Key, x.History), mostWhy))
+	}
+	return answer(map[string]any{
+		"done": done, "keys": got.Keys, "parts": got.Parts, "bytes": got.Bytes, "known": got.Known, "incomplete": got.Incomplete, "changed": got.Changed,
+		"damaged": len(got.Damaged), "damaged_parts": damaged, "files": got.Files, "left": got.Left,
+	}, nil)
+}
+
+// pull begins a copy of the parts of a rank.
+func (d *Desk) pull(q *Request) ([]byte, error) {
+	if q.Rank < 0 {
+		return nil, fmt.Errorf("%w: rank %d", ErrRequest, q.Rank)
+	}
+	b, err := durable.NewExcerpt(d.options(q), durable.Options{FS: d.FS, Dir: string(q.To), Direct: true}, archive.NamesOf(q.Rank))
+	if err != nil {
+		return nil, err
+	}
+	return d.began(q, b)
+}
+
+// explainArchive returns the status of an error of an archive; nil: it is none.
+func explainArchive(err error) *status.Error {
+	for _, x := range []struct {
+		of   error
+		what string
+	}{
+		{archive.ErrNoArchive, "the checkpoints of ranks go to an archive, or to a directory without a store"},
+		{archive.ErrName, "an archive gives its histories to the parts of ranks, and cannot be a part of another one"},
+		{archive.ErrFiles, "the number of files is out of range"},
+		{archive.ErrFull, "the archive is full"},
+	} {
+		if errors.Is(err, x.of) {
+			return status.Wrap(status.Invalid, err, "%s", x.what)
+		}
+	}
+	return nil
+}

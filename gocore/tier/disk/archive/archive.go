@@ -1,0 +1,328 @@
+// Package archive brings the checkpoints of the ranks of a run into one store, in a given number of files (Gossman et al., "Scalable I/O aggregation for asynchronous
+// multi-level checkpointing", section 4).
+//
+// An archive is a durable store with two kinds of histories. "rank R/H" has the parts of rank R: the checkpoints of its history H, as they lie in the rank's own store,
+// encoded or as differences. H has a checkpoint for each key that is complete: the numbers of the ranks that have a part. The parts of a key and that checkpoint are
+// committed by one batch of the catalog, so a key is there as a whole or not at all, and one that is replaced is there in its old or its new version.
+//
+// Each data file is one of the files that the caller has asked for: its segment is longer than any file of an archive will be. A file is appended to. Room
+// behind the last checkpoint that the catalog refers to is written again by the next push: a push that has failed may have left bytes there.
+package archive
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"velocpy/gocore/base/safego"
+	"velocpy/gocore/model"
+	"velocpy/gocore/tier/disk/catalog"
+	"velocpy/gocore/tier/disk/durable"
+)
+
+// segmentBytes is the length of the segments of an archive. No file of one becomes longer.
+const segmentBytes = 16 << 40
+
+// MostFiles is the largest number of files of an archive: offsets in the space of the store have 62 bits.
+const MostFiles = 1 << 17
+
+// DefaultWriters is the default number of goroutines that copy. Each has a buffer of copyBytes.
+const DefaultWriters = 8
+
+var (
+	// ErrFull: a file of the archive has no room any more.
+	ErrFull = errors.New("a file of an archive has at most 16 TiB")
+	// ErrName: a history of a rank's store has the name of a history of parts: the store is an archive itself.
+	ErrName = errors.New("the name is one that an archive gives to the parts of a rank")
+	// ErrNoArchive: the destination is a store that no push has made.
+	ErrNoArchive = errors.New("the store is no archive: its data files are short")
+	// ErrFiles: the number of files is out of range.
+	ErrFiles = fmt.Errorf("an archive has 1 to %d files", MostFiles)
+)
+
+// RankError is an error of a rank's store.
+type RankError struct {
+	Rank int
+	Dir  string
+	Err  error
+}
+
+func (e *RankError) Error() string { return fmt.Sprintf("rank %d: %v", e.Rank, e.Err) }
+
+func (e *RankError) Unwrap() error { return e.Err }
+
+// Source is the store of a rank.
+type Source struct {
+	Rank  int
+	Store durable.Options
+}
+
+// Options configure a push.
+type Options struct {
+	Files     int      // that the checkpoints are appended to; 0: those that the archive has, or one
+	Writers   int      // 0: DefaultWriters
+	Partial   bool     // keys that not all ranks have are brought too
+	Histories []string // that are brought; nil: all
+}
+
+// Done says what a push has done.
+type Done struct {
+	Keys       int   // that the archive has now and had not before, in this version
+	Parts      int   // that were copied for them
+	Bytes      int64 // of these parts in the archive, objects counted once
+	Known      int   // keys that were there already
+	Incomplete int   // keys that not all ranks have, left out
+	Changed    int   // keys that a rank replaced or dropped before they were copied, left out
+	Damaged    []Damage
+	Files      int // of the archive that have been appended to
+	Left       int // keys that are still to be looked at
+}
+
+// Damage is a part whose bytes are not those of its checksums. Its key was left out.
+type Damage struct {
+	Rank    int
+	History string
+	Key     model.Key
+}
+
+// Push brings the checkpoints that an archive lacks from the stores of ranks, also while processes write to these. Methods must not overlap.
+type Push struct {
+	o     Options
+	ranks []*rank
+	to    *durable.Dir
+	queue []*task
+	ends  []int64                  // by file: where its free room begins, in the space
+	rooms map[durable.Object]int64 // where the objects lie that the archive has
+	parts map[string][]int         // by history: the numbers of the ranks that have had a part of it, ascending
+	wrote map[int]bool             // files that have been appended to
+	done  Done
+
+	guard  sync.Mutex
+	landed chan error
+}
+
+type rank struct {
+	number int
+	from   *durable.View
+}
+
+// task is a key that may have to be brought.
+type task struct {
+	history string
+	key     model.Key
+	order   uint64 // serial in the store of the lowest rank that has the key
+	ranks   []int  // in the order of Push.ranks: those that have the key
+	tries   int
+	parts   []*part
+	stale   []int // numbers of ranks of whose parts the archive has one, and the key none any more
+}
+
+// NewPush opens the stores of the ranks for reading, and the archive, which it makes if there is none.
+func NewPush(from []Source, to durable.Options, o Options) (_ *Push, err error) {
+	p := &Push{o: o, rooms: map[durable.Object]int64{}, parts: map[string][]int{}, wrote: map[int]bool{}, landed: make(chan error)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.Close())
+		}
+	}()
+	if o.Files < 0 || o.Files > MostFiles {
+		return nil, ErrFiles
+	}
+	for _, s := range from {
+		if err := p.open(s); err != nil {
+			return nil, &RankError{s.Rank, s.Store.Dir, err}
+		}
+	}
+	slices.SortFunc(p.ranks, func(a, b *rank) int { return cmp.Compare(a.number, b.number) })
+	if err := p.gather(); err != nil {
+		return nil, err
+	}
+	if err := recognize(to); err != nil {
+		return nil, err
+	}
+	to.Capacity, to.SegmentBytes, to.Guard, to.Land = 0, segmentBytes, &p.guard, p.land
+	if p.to, err = durable.Open(to); err != nil {
+		return nil, err
+	}
+	return p, p.survey()
+}
+
+func (p *Push) open(s Source) error {
+	view, err := durable.Read(s.Store)
+	if err != nil {
+		return err
+	}
+	p.ranks = append(p.ranks, &rank{s.Rank, view})
+	return view.Fit()
+}
+
+// recognize refuses a store that is no archive, and changes nothing in it. A directory without a store becomes an archive.
+func recognize(to durable.Options) (err error) {
+	view, err := durable.Read(to)
+	if errors.Is(err, durable.ErrNoStore) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, view.Close()) }()
+	if view.SegmentBytes() != segmentBytes {
+		return fmt.Errorf("%s: %w", to.Dir, ErrNoArchive)
+	}
+	return err
+}
+
+// survey looks at what the archive has.
+func (p *Push) survey() error {
+	for _, h := range p.to.State().Histories() {
+		if rank, of, ok := ParsePartName(h.Name); ok {
+			p.addPart(of, rank)
+		}
+	}
+	for _, end := range p.to.Occupied() {
+		file := int((end - 1) / segmentBytes)
+		for len(p.ends) <= file {
+			p.ends = append(p.ends, int64(len(p.ends))*segmentBytes)
+		}
+		p.ends[file] = max(p.ends[file], end)
+	}
+	files := cmp.Or(p.o.Files, len(p.ends), 1)
+	for len(p.ends) < files {
+		p.ends = append(p.ends, int64(len(p.ends))*segmentBytes)
+	}
+	p.ends = p.ends[:files]
+	p.to.Space().Grow(int64(files) * segmentBytes)
+	var bad error
+	p.to.State().EachDifference(func(row catalog.Row) bool {
+		var rooms []durable.Room
+		if rooms, bad = p.to.Rooms(&row); bad == nil {
+			for _, r := range rooms {
+				p.rooms[r.Object] = r.From
+			}
+		}
+		return bad == nil
+	})
+	return bad
+}
+
+// addPart notes that the archive has a history of a rank's parts.
+func (p *Push) addPart(history string, rank int) {
+	all := p.parts[history]
+	if at, has := slices.BinarySearch(all, rank); !has {
+		p.parts[history] = slices.Insert(all, at, rank)
+	}
+}
+
+// gather lists the keys of the ranks, in the order in which they were captured.
+func (p *Push) gather() error {
+	type place struct {
+		history string
+		key     model.Key
+	}
+	all := map[place]*task{}
+	for i, r := range p.ranks {
+		state := r.from.State()
+		for _, h := range state.Histories() {
+			if _, _, ok := ParsePartName(h.Name); ok {
+				return fmt.Errorf("rank %d, history %.80q: %w", r.number, h.Name, ErrName)
+			}
+			if p.o.Histories != nil && !slices.Contains(p.o.Histories, h.Name) {
+				continue
+			}
+			state.EachKey(h.ID, func(key model.Key, serial uint64) bool {
+				at := place{h.Name, key}
+				if all[at] == nil {
+					all[at] = &task{history: h.Name, key: key, order: serial}
+				}
+				all[at].ranks = append(all[at].ranks, i)
+				return true
+			})
+		}
+	}
+	for _, t := range all {
+		if len(t.ranks) < len(p.ranks) && !p.o.Partial {
+			p.done.Incomplete++
+			continue
+		}
+		p.queue = append(p.queue, t)
+	}
+	slices.SortFunc(p.queue, func(a, b *task) int {
+		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.history, b.history), compareKeys(a.key, b.key))
+	})
+	return nil
+}
+
+func compareKeys(a, b model.Key) int {
+	return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Text, b.Text))
+}
+
+// Step continues until enough returns true or everything is done.
+func (p *Push) Step(enough func() bool) (done bool, err error) {
+	for len(p.queue) > 0 && !enough() {
+		if err := p.bring(); err != nil {
+			return false, err
+		}
+	}
+	return len(p.queue) == 0, nil
+}
+
+// Done returns what has been done so far.
+func (p *Push) Done() Done {
+	d := p.done
+	d.Files, d.Left = len(p.wrote), len(p.queue)
+	return d
+}
+
+// bring brings the next keys: it copies their parts, verifies them, and commits each key.
+func (p *Push) bring() error {
+	batch, err := p.next()
+	if err != nil {
+		return err
+	}
+	if err := p.place(batch); err != nil {
+		return err
+	}
+	if err := p.copyAll(batch); err != nil {
+		return err
+	}
+	if batch, err = p.confirmed(batch); err != nil {
+		return err
+	}
+	return p.commit(batch)
+}
+
+func (p *Push) land(group []*durable.Change, _ []int64) {
+	var errs []error
+	p.guard.Lock()
+	for _, c := range group {
+		p.to.Apply(c)
+		errs = append(errs, c.Err)
+	}
+	p.guard.Unlock()
+	p.landed <- errors.Join(errs...)
+}
+
+// await hands changes over, and waits until they have landed.
+func (p *Push) await(changes []*durable.Change) error {
+	p.to.Commit(changes...)
+	select {
+	case err := <-p.landed:
+		return err
+	case <-p.to.Ended(): // the committing goroutine has panicked
+		return safego.ErrPoisoned
+	}
+}
+
+// Close closes the archive and the stores. What has been committed stays.
+func (p *Push) Close() error {
+	var errs []error
+	if p.to != nil {
+		errs = append(errs, p.to.Close())
+	}
+	for _, r := range p.ranks {
+		errs = append(errs, r.from.Close())
+	}
+	return errors.Join(errs...)
+}

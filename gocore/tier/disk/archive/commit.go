@@ -1,0 +1,98 @@
+package archive
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"velocpy/gocore/base/checksum"
+	"velocpy/gocore/base/description"
+	"velocpy/gocore/tier/disk/catalog"
+	"velocpy/gocore/tier/disk/durable"
+)
+
+// ranksRegion is the region of a complete key that has the numbers of its ranks.
+const ranksRegion = "ranks"
+
+// commit commits keys, each with all that belongs to it in one batch of the catalog.
+func (p *Push) commit(batch []*task) error {
+	if len(batch) == 0 {
+		return nil
+	}
+	wholes, err := p.writeWholes(batch)
+	if err != nil {
+		return err
+	}
+	p.guard.Lock()
+	serial := p.to.State().MaxSerial()
+	p.guard.Unlock()
+	var changes []*durable.Change
+	counted := map[int64]bool{} // offsets of rooms
+	for i, t := range batch {
+		var of []*durable.Change
+		for _, x := range t.parts {
+			if x.known {
+				continue
+			}
+			serial++
+			put := x.row
+			put.Serial = serial
+			of = append(of, &durable.Change{History: PartName(x.of.number, t.history), Put: &put, Off: x.off})
+			for _, m := range x.news {
+				if !counted[m.at] {
+					counted[m.at] = true
+					p.done.Bytes += m.room.End - m.room.From
+				}
+			}
+		}
+		p.done.Parts += len(of)
+		serial++
+		wholes[i].Put.Serial = serial
+		of = append(of, wholes[i])
+		for _, n := range t.stale {
+			of = append(of, &durable.Change{History: PartName(n, t.history), Key: t.key, Serial: serial, Drop: true})
+		}
+		for _, c := range of[1:] {
+			c.Together = true
+		}
+		changes = append(changes, of...)
+	}
+	if err := p.await(changes); err != nil {
+		return err
+	}
+	for _, t := range batch {
+		for _, x := range t.parts {
+			p.addPart(t.history, x.of.number)
+		}
+	}
+	p.done.Keys += len(batch)
+	return nil
+}
+
+// writeWholes writes the lists of ranks of keys into the first file, and returns the changes that commit them.
+func (p *Push) writeWholes(batch []*task) (all []*durable.Change, err error) {
+	var bytes []byte
+	sizes := make([]int64, len(batch))
+	for i, t := range batch {
+		start := len(bytes)
+		for _, x := range t.parts {
+			bytes = binary.LittleEndian.AppendUint64(bytes, uint64(x.of.number))
+		}
+		row := &catalog.Row{Key: t.key, Align: 64, Layout: &catalog.Layout{Layout: description.Int64s(ranksRegion, len(t.parts))}}
+		row.Sums = []uint64{checksum.Sum(bytes[start:])}
+		for _, x := range t.parts {
+			row.Time = max(row.Time, x.row.Time)
+		}
+		sizes[i] = row.Bytes()
+		bytes = append(bytes, make([]byte, start+int(sizes[i])-len(bytes))...)
+		all = append(all, &durable.Change{History: t.history, Put: row})
+	}
+	at, err := p.take(0, sizes)
+	if err != nil {
+		return nil, err
+	}
+	for i, c := range all {
+		c.Off = at
+		at += sizes[i]
+	}
+	return all, p.to.Space().Write(all[0].Off, slices.Clip(bytes))
+}

@@ -1,0 +1,144 @@
+package archive
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"go.uber.org/atomic"
+
+	"velocpy/gocore/base/memory"
+	"velocpy/gocore/base/safego"
+	"velocpy/gocore/tier/disk/durable"
+	"velocpy/gocore/tier/disk/segment"
+)
+
+// copyBytes is the length of one read and one write. A push has as much memory for each of its writers, however many ranks there are.
+const copyBytes = 4 << 20
+
+// bufferPurpose is the name under which package memory accounts the buffers.
+const bufferPurpose = "archive buffers"
+
+var noObject = durable.Object{}
+
+// refer sets where the own room of a part and its sources lie in the archive.
+func (p *Push) refer(x *part) {
+	if x.known {
+		return
+	}
+	at := func(r durable.Room) int64 {
+		if r.Object != noObject {
+			return p.rooms[r.Object]
+		}
+		return x.news[0].at // the row has one room, which no other row shares
+	}
+	x.off = at(x.rooms[0])
+	if d := x.row.Difference; d != nil {
+		of := *d
+		of.Sources = slices.Clone(of.Sources)
+		for i, r := range x.rooms[1:] {
+			of.Sources[i].Offset = at(r)
+		}
+		x.row.Difference = &of
+	}
+}
+
+// piece is what one read and one write copy.
+type piece struct {
+	of   *part
+	file int64
+	from int64
+	end  int64
+	at   int64
+}
+
+// pieces cuts what a batch brings. Writers take the pieces in this order: the files by turns, and each from its beginning to its end.
+func pieces(batch []*task) []piece {
+	files := map[int64][]piece{}
+	most := 0
+	for _, t := range batch {
+		for _, x := range t.parts {
+			if x.row.Stored() == 0 {
+				continue // it has a room, in which nothing was ever written
+			}
+			for _, m := range x.news {
+				file := m.at / segmentBytes
+				for from := m.room.From; from < m.room.End; from += copyBytes {
+					end := min(from+copyBytes, m.room.End)
+					files[file] = append(files[file], piece{x, file, from, end, m.at + from - m.room.From})
+				}
+				most = max(most, len(files[file]))
+			}
+		}
+	}
+	order := make([]int64, 0, len(files))
+	for file, all := range files {
+		slices.SortFunc(all, func(a, b piece) int { return cmp.Compare(a.at, b.at) })
+		order = append(order, file)
+	}
+	slices.Sort(order)
+	var all []piece
+	for i := range most {
+		for _, file := range order {
+			if i < len(files[file]) {
+				all = append(all, files[file][i])
+			}
+		}
+	}
+	return all
+}
+
+// workers runs a function in as many goroutines as there are writers, and returns the errors of all. The function is told the first error of the others.
+func (p *Push) workers(most int, f func(failed *atomic.Bool) error) error {
+	count := min(cmp.Or(p.o.Writers, DefaultWriters), most)
+	errs := make([]error, count)
+	var failed atomic.Bool
+	var busy sync.WaitGroup
+	for i := range count {
+		busy.Add(1)
+		errs[i] = safego.ErrPoisoned
+		safego.Go("archive writer", func() {
+			defer busy.Done()
+			if errs[i] = f(&failed); errs[i] != nil {
+				failed.Store(true)
+			}
+		})
+	}
+	busy.Wait()
+	return errors.Join(errs...)
+}
+
+// copyAll copies the rooms of a batch. What cannot be read of a store is an error of the part.
+func (p *Push) copyAll(batch []*task) error {
+	for _, t := range batch {
+		for _, x := range t.parts {
+			for _, m := range x.news {
+				x.of.from.Space().Grow(m.room.End)
+			}
+		}
+	}
+	all := pieces(batch)
+	var next atomic.Int64
+	var guard sync.Mutex // of the parts' errors
+	return p.workers(len(all), func(failed *atomic.Bool) (err error) {
+		buffer, err := memory.Map(bufferPurpose, copyBytes)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, buffer.Unmap()) }()
+		for i := next.Inc() - 1; i < int64(len(all)) && !failed.Load(); i = next.Inc() - 1 {
+			c := &all[i]
+			err := durable.CopyRange(c.of.of.from.Space(), c.from, c.end, p.to.Space(), c.at, buffer.Bytes(0, copyBytes))
+			if bad := (durable.SourceError{}); errors.As(err, &bad) {
+				guard.Lock()
+				c.of.err = cmp.Or(c.of.err, bad.Err)
+				guard.Unlock()
+			} else if err != nil {
+				return fmt.Errorf("%s: %w", segment.FileName(uint64(c.file)+1), err)
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,121 @@
+package archive
+
+import (
+	"fmt"
+	"slices"
+
+	"velocpy/gocore/tier/disk/catalog"
+	"velocpy/gocore/tier/disk/durable"
+)
+
+// part is a rank's part of a key in the batch that is being brought.
+type part struct {
+	of    *rank
+	row   catalog.Row // of the rank's store; place sets the offsets of its sources in the archive
+	known bool        // the archive has it
+	rooms []durable.Room
+	news  []move // rooms that the archive lacks
+	off   int64  // of the own room in the archive
+	err   error  // why a source could not be read
+	wrong bool
+}
+
+// move is a room on its way into the archive.
+type move struct {
+	room durable.Room
+	at   int64
+}
+
+// Limits of a batch: bytes to be copied, and parts.
+const (
+	batchBytes = 256 << 20
+	batchParts = 4096
+)
+
+// next takes keys from the queue. Those that the archive has in this version are counted, and left out.
+func (p *Push) next() (batch []*task, err error) {
+	bytes, parts := int64(0), 0
+	planned := map[durable.Object]bool{}
+	for len(p.queue) > 0 && bytes < batchBytes && parts < batchParts {
+		t := p.queue[0]
+		p.queue = p.queue[1:]
+		t.parts = nil
+		there, err := p.look(t, planned)
+		if err != nil {
+			return nil, err
+		}
+		if there {
+			p.done.Known++
+			continue
+		}
+		for _, x := range t.parts {
+			for _, m := range x.news {
+				bytes += m.room.End - m.room.From
+			}
+		}
+		parts += len(t.parts)
+		batch = append(batch, t)
+	}
+	return batch, nil
+}
+
+// look finds the parts of a key, and what the archive lacks of them. there tells that it lacks nothing. Rooms of objects that another part of the batch
+// brings are in planned.
+func (p *Push) look(t *task, planned map[durable.Object]bool) (there bool, err error) {
+	p.guard.Lock()
+	defer p.guard.Unlock()
+	there = true
+	var numbers []int
+	for _, i := range t.ranks {
+		x := &part{of: p.ranks[i]}
+		numbers = append(numbers, x.of.number)
+		state := x.of.from.State()
+		id, _ := state.History(t.history)
+		x.row, _ = state.Find(id, t.key) // gather has found it, and the view stays as it was
+		if x.known = p.has(x, t); !x.known {
+			there = false
+			if x.rooms, err = x.of.from.Rooms(&x.row); err != nil {
+				return false, fmt.Errorf("rank %d, checkpoint %s of history %.80q: %w", x.of.number, t.key, t.history, err)
+			}
+			for _, r := range x.rooms {
+				if _, has := p.rooms[r.Object]; r.Object != (durable.Object{}) && (has || planned[r.Object]) {
+					continue
+				}
+				planned[r.Object] = true
+				x.news = append(x.news, move{room: r})
+			}
+		}
+		t.parts = append(t.parts, x)
+	}
+	listed := p.listed(t)
+	t.stale = nil
+	for _, n := range listed {
+		if !slices.Contains(numbers, n) {
+			t.stale = append(t.stale, n)
+		}
+	}
+	return there && slices.Equal(listed, numbers), nil
+}
+
+// has tells whether the archive has this version of a part. Rows with the same checksums, of captures at the same time, have the same bytes.
+func (p *Push) has(x *part, t *task) bool {
+	id, _ := p.to.State().History(PartName(x.of.number, t.history))
+	row, ok := p.to.State().Find(id, t.key)
+	if !ok {
+		return false
+	}
+	l, of := row.Layout, x.row.Layout
+	return row.Time == x.row.Time && row.Meta == x.row.Meta && row.Align == x.row.Align &&
+		l.Slot == of.Slot && l.Text == of.Text && slices.Equal(l.Spans, of.Spans) && row.Sums != nil && slices.Equal(row.Sums, x.row.Sums)
+}
+
+// listed returns the numbers of the ranks whose parts make up the key in the archive; nil: it is not there.
+func (p *Push) listed(t *task) (numbers []int) {
+	for _, n := range p.parts[t.history] {
+		id, _ := p.to.State().History(PartName(n, t.history))
+		if _, ok := p.to.State().Serial(id, t.key); ok {
+			numbers = append(numbers, n)
+		}
+	}
+	return numbers
+}
