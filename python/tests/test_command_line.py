@@ -18,6 +18,7 @@ from click.testing import CliRunner, Result
 
 import velocpy
 from velocpy import errors
+from velocpy.archive import push
 from velocpy.bench import __main__ as measured
 from velocpy.cli import diagnosis, exits, main, output
 
@@ -52,6 +53,8 @@ RUNS = {
     ("backup",): ["{store}", "{store}-copy"],
     ("export",): ["{store}", "run", "7", "{tmp}/state.npz"],
     ("import",): ["{file}", "{store}", "run", "8"],
+    ("push",): ["{store}", "{tmp}/archive"],
+    ("pull",): ["{archive}", "{tmp}/again", "--rank", "0"],
     ("dcp", "export"): ["{dcp}", "a", "{tmp}/files"],
     ("dcp", "import"): ["{files}", "{tmp}/run", "a"],
     ("top",): ["--count", "1", "--interval", "0.1"],
@@ -84,6 +87,9 @@ def test_every_line_of_json_is_a_message(
         store.history("run").checkpoint(7, u=np.arange(3.0))
     np.savez(beside / "state.npz", u=np.arange(3.0))
     places = {"tmp": tmp_path, "store": beside / "store", "file": beside / "state.npz"}
+    if command == ("pull",):
+        places["archive"] = beside / "archive"
+        push([places["store"]], places["archive"])
     if command[0] == "dcp":
         places |= checkpoints_of_dcp(beside)
     arguments = [argument.format(**places) for argument in RUNS[command]]

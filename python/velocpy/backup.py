@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,13 +70,22 @@ def backup(path: Place, to: Place) -> BackedUp:
     1
     np.int64(45)
     """
+    return copied(to, lambda partial: Copying(path=bytes_of_path(path), to=bytes_of_path(partial)))
+
+
+def copied(to: Place, begin: Callable[[Path], Copying]) -> BackedUp:
+    """Makes a store beside a directory, and gives it the directory's name when it is complete.
+
+    `begin` begins the copy into an empty directory.
+    """
     target = Path(os.path.abspath(to))  # noqa: PTH100 resolves no links
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InvalidArgument(f"{str(target)!r} is not an empty directory; a backup needs one of its own.")
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:
-        facts = _copied(path, partial)
+        with begin(partial) as copying:
+            facts = copying.run()
         partial.rename(target)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
@@ -84,15 +94,14 @@ def backup(path: Place, to: Place) -> BackedUp:
     return BackedUp(facts["checkpoints"], facts["bytes"], facts["older"], facts["damaged"])
 
 
-def _copied(path: Place, to: Path) -> dict[str, Any]:
-    with _Copying(path=bytes_of_path(path), to=bytes_of_path(to)) as copying:
-        while True:
-            facts, _ = copying.ask("backup_step", milliseconds=100)
-            if facts["done"]:
-                return facts
-
-
-class _Copying(Opened):
-    """A backup that is being made."""
+class Copying(Opened):
+    """A copy that is being made."""
 
     _opens, _closes = "backup", "backup_close"
+
+    def run(self) -> dict[str, Any]:
+        """Goes on to the end, and says what was done."""
+        while True:
+            facts, _ = self.ask("backup_step", milliseconds=100)
+            if facts["done"]:
+                return facts

@@ -47,6 +47,7 @@ __all__ = [
     "LeaseWritten",
     "NotAStore",
     "PlanUnfinished",
+    "RankFailed",
     "ReadOnlyStore",
     "RegionNotFound",
     "SavedTensorChanged",
@@ -254,6 +255,13 @@ class PlanUnfinished(VelocError):
     An exception such as KeyboardInterrupt ended one of the iterables that the plan is read from, or the loop runs
     inside of such an iterable. It is raised once; checkpoints are unharmed.
     """
+
+
+class RankFailed(VelocError):
+    """A call that all ranks of a run make has failed, as another rank could not take part in it."""
+
+    #: Number of that rank.
+    rank: int | None = None
 
 
 class ReadOnlyStore(VelocError, PermissionError):

@@ -20,6 +20,7 @@ from velocpy._version import __version__
 from velocpy.choices import Reduction
 from velocpy.extra import MissingLibrary
 
+from .archive_commands import pull, push
 from .dcp_commands import dcp
 from .diff_command import diff
 from .exits import Exit, code_of
@@ -74,7 +75,7 @@ def main() -> None:
     """Keep the history of a computation, and bring it back in the order in which it will be needed."""
 
 
-for command in (*COMMANDS, dcp, diff, top):
+for command in (*COMMANDS, dcp, diff, pull, push, top):
     main.add_command(command)
 
 

@@ -1,0 +1,71 @@
+"""A rank that pushes its store together with others: ``archive_rank.py mpi|torch FOLDER WHAT``."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import velocpy
+from velocpy import errors
+from velocpy.archive import push
+
+
+def communicator(kind: str) -> tuple[Any, int]:
+    if kind == "mpi":
+        from mpi4py import MPI
+
+        return MPI.COMM_WORLD.Dup(), MPI.COMM_WORLD.Get_rank()
+    from torch import distributed
+
+    distributed.init_process_group("gloo")
+    return distributed.group.WORLD, distributed.get_rank()
+
+
+def work(folder: Path, what: str, ranks: Any, rank: int) -> dict[str, Any]:
+    from test_archive import SIZES, state_of, store_of
+
+    path = store_of(folder, rank)
+    if what == "elsewhere" and rank == 1:
+        # As on another node: what rank 0 finds under this name is another store, or none.
+        path = folder / "elsewhere"
+    with velocpy.open(path, **SIZES) as store:
+        for step in range(4):
+            store.history("forward").checkpoint(step, **state_of(rank, step), meta={"loss": step / 2})
+        if what == "memory" and rank == 1:
+            with velocpy.open(host="1MiB") as memory:
+                return asdict(push(memory, folder / "archive", ranks=ranks))
+        if what == "locked" and rank == 0:
+            push([store], folder / "archive")
+            with velocpy.open(folder / "archive", **SIZES):
+                return asdict(push(store, folder / "archive", ranks=ranks, files=2, timeout=60))
+        files = 3 if what == "other files" and rank == 1 else 2
+        return asdict(push(store, folder / "archive", ranks=ranks, files=files, timeout=60))
+
+
+def main(kind: str, folder: Path, what: str) -> None:
+    ranks, rank = communicator(kind)
+    if what == "elsewhere" and rank == 0:
+        from velocpy import ondisk
+
+        read = ondisk.View.__init__
+
+        def unseen(self: Any, path: Path) -> None:
+            if path.name == "elsewhere":
+                raise errors.NotAStore(f"there is no store in {path}")
+            read(self, path)
+
+        ondisk.View.__init__ = unseen  # type: ignore[method-assign]
+    try:
+        report: dict[str, Any] = {"pushed": work(folder, what, ranks, rank)}
+    except errors.VelocError as error:
+        report = {"error": type(error).__name__, "text": str(error), "rank": getattr(error, "rank", None)}
+    (folder / f"report-{rank}.json").write_text(json.dumps(report))
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3])

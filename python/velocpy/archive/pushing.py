@@ -1,0 +1,271 @@
+"""`push`: what the stores of all ranks have, and an archive lacks, goes into the archive."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from velocpy import errors, paths
+from velocpy.checks import require_whole
+from velocpy.errors import InvalidArgument, InvalidType, RankFailed, VelocError
+from velocpy.ondisk import Opened, View, bytes_of_path, bytes_of_text
+from velocpy.store import Store
+
+from .exchange import Exchange, exchange_of
+
+if TYPE_CHECKING:
+    from velocpy.backup import Place
+
+__all__ = ["Pushed", "push"]
+
+
+@dataclass(frozen=True)
+class Pushed:
+    """What `push` has done. Keys are counted over all histories."""
+
+    #: Keys that the archive has got, or got anew.
+    keys: int
+    #: Checkpoints of ranks that were copied for them.
+    parts: int
+    #: Bytes of these in the archive. What several checkpoints share counts once.
+    nbytes: int
+    #: Keys that the archive had in this version.
+    known: int
+    #: Keys that some ranks have and others have not. They were left out.
+    incomplete: int
+    #: Keys that a rank replaced or dropped before they were copied. They were left out; the next push takes what is
+    #: there then.
+    changed: int
+    #: Checkpoints whose bytes are not those captured, at most 100 of them. Their keys were left out.
+    damaged: tuple[str, ...]
+    #: Files of the archive to which something was appended.
+    files: int
+
+
+def push(
+    stores: Store | Place | Sequence[Store | Place] | Mapping[int, Store | Place],
+    archive: Place,
+    *,
+    ranks: Any = None,
+    files: int | None = None,
+    partial: bool = False,
+    histories: Iterable[str] | None = None,
+    writers: int | None = None,
+    timeout: float | None = None,
+) -> Pushed:
+    """Brings the checkpoints of all ranks that an archive lacks into the archive.
+
+    Neighbouring ranks go to one file, and files get bytes as equally as that allows. Several goroutines append to a
+    file, in pieces of 4 MiB; they take ``writers`` times 4 MiB of memory, however many ranks there are. Encoded
+    checkpoints stay encoded, and differences stay differences. Every part is read back and compared with its checksums
+    before its key is committed. The stores may be written to meanwhile.
+
+    Parameters
+    ----------
+    stores
+        The durable stores of the ranks: a sequence, in the order of ranks, or a mapping from numbers of ranks. They are
+        all ranks of the run: of a key that the archive has from more of them, the parts of the others are dropped. With
+        ``ranks=``, the store of this rank alone. Of a `Store` that is open, everything captured becomes durable first.
+    archive
+        A directory, which is made if there is none. One process at a time pushes into it.
+    ranks
+        The communicator of a run whose ranks all make this call: one of mpi4py, or a process group of
+        `torch.distributed` with a CPU backend such as gloo (``torch.distributed.group.WORLD``). The lowest rank reads
+        the stores of all, so they lie on its node or on shared storage. Give the call a communicator of its own
+        (``comm.Dup()``) if other threads communicate.
+    files
+        To how many files the checkpoints are appended, 1 to 131072; None: those that the archive has, or one. If there
+        are as many ranks with bytes, there are exactly as many files.
+    partial
+        Whether keys are taken too that not all ranks have.
+    histories
+        Names of the histories that are taken; None: all.
+    writers
+        Goroutines that copy, for all files together; None: 8.
+    timeout
+        Seconds to wait for an open store to become durable, and with ``ranks=`` for the other ranks; None: as long as
+        it takes.
+
+    Returns
+    -------
+    Pushed
+        With ``ranks=``, the same on every rank.
+
+    Raises
+    ------
+    InvalidArgument
+        A store is no durable one, or an archive; there is a store in ``archive`` that is no archive; with ``ranks=``:
+        the ranks do not agree about the arguments, or the lowest cannot read the store of another.
+    RankFailed
+        With ``ranks=``: another rank could not take part. Nothing was changed.
+    StoreLocked
+        Another process pushes into the archive.
+    WaitTimeout
+        ``timeout`` has passed. With ``ranks=``, the communicator must not be used any more.
+    NotAStore, DamagedStore, FormatTooNew, TierIOError
+        As `velocpy.ondisk.contents`. After any error the archive has each key as a whole, in its old version or in the
+        new one, and the next push goes on.
+
+    Examples
+    --------
+    >>> import numpy, tempfile, velocpy
+    >>> from velocpy.archive import part, push
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     for rank in range(4):
+    ...         with velocpy.open(f"{directory}/rank-{rank}", host="16MiB", disk="1GiB") as store:
+    ...             store.history("forward").checkpoint(7, u=numpy.full(10, rank)).wait("disk")
+    ...     done = push([f"{directory}/rank-{rank}" for rank in range(4)], directory + "/archive", files=2)
+    ...     print(done.keys, done.parts, done.files)
+    ...     with velocpy.open(directory + "/archive", mode="r") as archive:
+    ...         print(archive.history("forward").restore(7)["ranks"])
+    ...         print(archive.history(part("forward", 3)).restore(7)["u"])
+    1 4 2
+    [0 1 2 3]
+    [3 3 3 3 3 3 3 3 3 3]
+    """
+    options = {
+        "files": 0 if files is None else require_whole("files", files, 1),
+        "writers": 0 if writers is None else require_whole("writers", writers, 1),
+        "partial": bool(partial),
+        "histories": None if histories is None else [bytes_of_text(name) for name in _names(histories)],
+    }
+    if ranks is not None:
+        return _push_together(exchange_of(ranks, timeout), stores, archive, options, timeout)
+    return _push(_numbered(stores, timeout), archive, options)
+
+
+def _names(histories: Iterable[str]) -> list[str]:
+    names = [histories] if isinstance(histories, str) else list(histories)
+    for name in names:
+        if not isinstance(name, str):
+            raise InvalidType(f"histories= has {name!r}, which is no name of a history.")
+    return names
+
+
+def _numbered(stores: Any, timeout: float | None) -> dict[int, Path]:
+    if isinstance(stores, (str, os.PathLike, Store)):
+        raise InvalidType("stores is one store; give those of all ranks as a list, or ranks=, the communicator.")
+    pairs = stores.items() if isinstance(stores, Mapping) else enumerate(stores)
+    found = {require_whole("a rank", rank, 0): _path(store, timeout) for rank, store in pairs}
+    if not found:
+        raise InvalidArgument("stores has no store.")
+    return found
+
+
+def _path(store: Any, timeout: float | None) -> Path:
+    """The directory of a store, in which everything captured is durable."""
+    if not isinstance(store, Store):
+        return Path(os.path.abspath(store))  # noqa: PTH100 resolves no links
+    if not store.durable or store.path is None:
+        raise InvalidArgument("only a durable store has a directory that can be pushed: open it with a path.")
+    if not store._config["read_only"]:
+        store.wait("disk", timeout)
+    return store.path
+
+
+def _push(stores: Mapping[int, Path], archive: Place, options: Mapping[str, Any]) -> Pushed:
+    target = Path(os.path.abspath(archive))  # noqa: PTH100 resolves no links
+    if target.is_dir():
+        paths.require_own(target)
+    sources = [{"rank": rank, "path": bytes_of_path(path)} for rank, path in stores.items()]
+    with _Pushing(to=bytes_of_path(target), ranks=sources, **options) as pushing:
+        while True:
+            facts, _ = pushing.ask("push_step", milliseconds=100)
+            if facts["done"]:
+                break
+    return Pushed(
+        facts["keys"], facts["parts"], facts["bytes"], facts["known"], facts["incomplete"], facts["changed"],
+        tuple(facts["damaged_parts"]), facts["files"],
+    )  # fmt: skip
+
+
+class _Pushing(Opened):
+    """A push that is under way."""
+
+    _opens, _closes = "push", "push_close"
+
+
+def _push_together(
+    others: Exchange, store: Any, archive: Place, options: Mapping[str, Any], timeout: float | None
+) -> Pushed:
+    """What each rank does: it tells the lowest where its store lies, which pushes, and tells all what came of it."""
+    mine: VelocError | None = None
+    said: dict[str, Any] = {}
+    try:
+        if not isinstance(store, (str, os.PathLike, Store)):
+            raise InvalidType(f"with ranks=, stores is the store of this rank alone, and not a {type(store).__name__}.")
+        path = _path(store, timeout)
+        target = os.path.abspath(archive)  # noqa: PTH100 resolves no links
+        said = {"path": bytes_of_path(path), "store": _identity(path), "wanted": [target, dict(options)]}
+    except VelocError as error:
+        mine, said = error, {"error": str(error)}
+    told = [json.loads(text) for text in others.all_gather(json.dumps(said).encode())]
+    _require_all(told, mine)
+    outcome = b""
+    if others.rank == 0:
+        mine, outcome = _lowest(told, archive, options)
+    came = json.loads(others.all_gather(outcome)[0])
+    if mine is not None:
+        raise mine
+    if "error" in came:
+        raise _raised(came["error"], came["text"])
+    return Pushed(**{**came, "damaged": tuple(came["damaged"])})
+
+
+def _require_all(told: Sequence[Mapping[str, Any]], mine: VelocError | None) -> None:
+    """Raises, on every rank, what kept one from taking part."""
+    if mine is not None:
+        raise mine
+    for rank, said in enumerate(told):
+        if "error" in said:
+            failed = RankFailed(f"rank {rank} could not take part, and nothing was pushed: {said['error']}")
+            failed.rank = rank
+            raise failed
+    for rank, said in enumerate(told):
+        if said["wanted"] != told[0]["wanted"]:
+            raise InvalidArgument(
+                f"rank 0 pushes with {told[0]['wanted']}, and rank {rank} with {said['wanted']}; all ranks push into "
+                "one archive, with the same arguments. Nothing was pushed."
+            )
+
+
+def _lowest(
+    told: Sequence[Mapping[str, Any]], archive: Place, options: Mapping[str, Any]
+) -> tuple[VelocError | None, bytes]:
+    """What the lowest rank does: the error to raise, if there is one, and what it tells the others."""
+    try:
+        stores = {rank: Path(os.fsdecode(bytes.fromhex(said["path"]))) for rank, said in enumerate(told)}
+        for rank, path in stores.items():
+            _require_same(rank, path, told[rank]["store"])
+        return None, json.dumps(asdict(_push(stores, archive, options))).encode()
+    except VelocError as error:
+        return error, json.dumps({"error": type(error).__name__, "text": str(error)}).encode()
+
+
+def _identity(path: Path) -> str:
+    with View(path) as view:
+        return str(view.about["store"])
+
+
+def _require_same(rank: int, path: Path, identity: str) -> None:
+    try:
+        same = _identity(path) == identity
+    except errors.NotAStore:
+        same = False
+    if not same:
+        raise InvalidArgument(
+            f"the store of rank {rank} in {str(path)!r} cannot be read by rank 0: it lies on another node. Let the "
+            "ranks' stores lie on shared storage, or push the stores of each node into an archive of its own."
+        )
+
+
+def _raised(name: str, text: str) -> VelocError:
+    """The error of the lowest rank, on another one."""
+    kind = getattr(errors, name, VelocError)
+    if kind is RankFailed or not (isinstance(kind, type) and issubclass(kind, VelocError)):
+        kind = VelocError
+    return kind(f"rank 0 could not push: {text}")
