@@ -11,11 +11,12 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 import velocpy
 
-PAGES = ["budgets.md", "clusters.md", "jax.md", "observing.md", "training.md", "wheels.md"]
+PAGES = ["archive.md", "budgets.md", "clusters.md", "jax.md", "observing.md", "training.md", "wheels.md"]
 
 
 def blocks(root: Path, page: str, language: str) -> list[str]:
@@ -23,7 +24,14 @@ def blocks(root: Path, page: str, language: str) -> list[str]:
 
 
 #: How many programs are in them.
-PROGRAMS = [("budgets.md", 2), ("clusters.md", 1), ("jax.md", 1), ("observing.md", 5), ("training.md", 7)]
+PROGRAMS = [
+    ("archive.md", 2),
+    ("budgets.md", 2),
+    ("clusters.md", 1),
+    ("jax.md", 1),
+    ("observing.md", 5),
+    ("training.md", 7),
+]
 
 
 @pytest.mark.parametrize(("page", "count"), PROGRAMS)
@@ -33,6 +41,18 @@ def test_code_runs(root: Path, run_python: Callable[..., CompletedProcess[str]],
     for code in found:
         done = run_python(code)
         assert done.returncode == 0, done.stderr
+
+
+def test_the_commands_of_archives(shell: Callable[[str], CompletedProcess[str]], tmp_path: Path, root: Path) -> None:
+    for rank in range(4):
+        with velocpy.open(tmp_path / "run" / f"rank-{rank:05d}", host="16MiB", disk="64MiB") as store:
+            store.history("forward").checkpoint(0, u=np.array([rank]))
+    (text,) = blocks(root, "archive.md", "sh")
+    done = shell(f"cd {tmp_path}\n{text}")
+    assert done.returncode == 0, done.stderr
+    assert "rank 3/forward" in done.stdout
+    with velocpy.open(tmp_path / "run" / "again", host="1MiB", mode="r") as store:
+        assert list(store.history("forward").restore(0)["u"]) == [3]
 
 
 @pytest.fixture
