@@ -11,7 +11,7 @@ from typing import Any
 
 import velocpy
 from velocpy import errors
-from velocpy.archive import push
+from velocpy.archive import push, pushing
 
 
 def communicator(kind: str) -> tuple[Any, int]:
@@ -23,6 +23,10 @@ def communicator(kind: str) -> tuple[Any, int]:
 
     distributed.init_process_group("gloo")
     return distributed.group.WORLD, distributed.get_rank()
+
+
+def interrupted(*_: Any) -> Any:
+    raise KeyboardInterrupt
 
 
 def work(folder: Path, what: str, ranks: Any, rank: int) -> dict[str, Any]:
@@ -38,11 +42,15 @@ def work(folder: Path, what: str, ranks: Any, rank: int) -> dict[str, Any]:
         if what == "memory" and rank == 1:
             with velocpy.open(host="1MiB") as memory:
                 return asdict(push(memory, folder / "archive", ranks=ranks))
+        if what == "no path" and rank == 1:
+            return asdict(push(b"\0", folder / "archive", ranks=ranks, files=2, timeout=60))  # type: ignore[arg-type]
+        if what == "interrupted" and rank == 0:
+            pushing._push = interrupted  # type: ignore[assignment]
         if what == "locked" and rank == 0:
             push([store], folder / "archive")
             with velocpy.open(folder / "archive", **SIZES):
                 return asdict(push(store, folder / "archive", ranks=ranks, files=2, timeout=60))
-        files = 3 if what == "other files" and rank == 1 else 2
+        files = {"other files": 3, "no files": 0}.get(what, 2) if rank == 1 else 2
         return asdict(push(store, folder / "archive", ranks=ranks, files=files, timeout=60))
 
 
@@ -61,7 +69,7 @@ def main(kind: str, folder: Path, what: str) -> None:
         ondisk.View.__init__ = unseen  # type: ignore[method-assign]
     try:
         report: dict[str, Any] = {"pushed": work(folder, what, ranks, rank)}
-    except errors.VelocError as error:
+    except (errors.VelocError, KeyboardInterrupt) as error:
         report = {"error": type(error).__name__, "text": str(error), "rank": getattr(error, "rank", None)}
     (folder / f"report-{rank}.json").write_text(json.dumps(report))
 

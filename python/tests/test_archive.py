@@ -367,6 +367,9 @@ def test_ranks_of_mpi_push_together(tmp_path: Path) -> None:
     ("what", "own", "of_others"),
     [
         ("memory", ("InvalidArgument", "durable"), ("RankFailed", "rank 1 could not take part")),
+        ("no path", ("InvalidType", "this rank alone"), ("RankFailed", "rank 1 could not take part")),
+        ("no files", ("InvalidArgument", "files"), ("RankFailed", "rank 1 could not take part")),
+        ("interrupted", ("VelocError", "rank 0 could not push"), ("KeyboardInterrupt", "")),
         ("other files", ("InvalidArgument", "same arguments"), ("InvalidArgument", "same arguments")),
         ("elsewhere", ("InvalidArgument", "another node"), ("InvalidArgument", "another node")),
         ("locked", ("StoreLocked", "rank 0 could not push"), ("StoreLocked", "open for writing")),
@@ -378,7 +381,7 @@ def test_all_ranks_fail_together(what: str, own: tuple[str, str], of_others: tup
     for rank, (name, text) in enumerate((of_others, own)):
         assert said[rank]["error"] == name
         assert text in said[rank]["text"]
-    if what == "memory":
+    if what in ("memory", "no path", "no files"):
         assert said[0]["rank"] == 1
     archive = tmp_path / "archive"
     assert archive.exists() == (what == "locked")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,8 +61,8 @@ def push(
 
     Neighbouring ranks go to one file, and files get bytes as equally as that allows. Several goroutines append to a
     file, in pieces of 4 MiB; they take ``writers`` times 4 MiB of memory, however many ranks there are. Encoded
-    checkpoints stay encoded, and differences stay differences. Every part is read back and compared with its checksums
-    before its key is committed. The stores may be written to meanwhile.
+    checkpoints stay encoded, and differences stay differences. Every part is compared with its checksums before its key
+    is committed. The stores may be written to meanwhile.
 
     Parameters
     ----------
@@ -127,15 +127,18 @@ def push(
     [0 1 2 3]
     [3 3 3 3 3 3 3 3 3 3]
     """
-    options = {
-        "files": 0 if files is None else require_whole("files", files, 1),
-        "writers": 0 if writers is None else require_whole("writers", writers, 1),
-        "partial": bool(partial),
-        "histories": None if histories is None else [bytes_of_text(name) for name in _names(histories)],
-    }
+
+    def options() -> dict[str, Any]:
+        return {
+            "files": 0 if files is None else require_whole("files", files, 1),
+            "writers": 0 if writers is None else require_whole("writers", writers, 1),
+            "partial": bool(partial),
+            "histories": None if histories is None else [bytes_of_text(name) for name in _names(histories)],
+        }
+
     if ranks is not None:
         return _push_together(exchange_of(ranks, timeout), stores, archive, options, timeout)
-    return _push(_numbered(stores, timeout), archive, options)
+    return _push(_numbered(stores, timeout), archive, options())
 
 
 def _names(histories: Iterable[str]) -> list[str]:
@@ -190,24 +193,24 @@ class _Pushing(Opened):
 
 
 def _push_together(
-    others: Exchange, store: Any, archive: Place, options: Mapping[str, Any], timeout: float | None
+    others: Exchange, store: Any, archive: Place, options: Callable[[], dict[str, Any]], timeout: float | None
 ) -> Pushed:
     """What each rank does: it tells the lowest where its store lies, which pushes, and tells all what came of it."""
-    mine: VelocError | None = None
+    mine: BaseException | None = None
     said: dict[str, Any] = {}
     try:
         if not isinstance(store, (str, os.PathLike, Store)):
             raise InvalidType(f"with ranks=, stores is the store of this rank alone, and not a {type(store).__name__}.")
         path = _path(store, timeout)
         target = os.path.abspath(archive)  # noqa: PTH100 resolves no links
-        said = {"path": bytes_of_path(path), "store": _identity(path), "wanted": [target, dict(options)]}
-    except VelocError as error:
-        mine, said = error, {"error": str(error)}
+        said = {"path": bytes_of_path(path), "store": _identity(path), "wanted": [target, options()]}
+    except BaseException as error:  # whatever it is, the others must not wait for this rank
+        mine, said = error, {"error": f"{type(error).__name__}: {error}"}
     told = [json.loads(text) for text in others.all_gather(json.dumps(said).encode())]
     _require_all(told, mine)
     outcome = b""
     if others.rank == 0:
-        mine, outcome = _lowest(told, archive, options)
+        mine, outcome = _lowest(told, archive, options())
     came = json.loads(others.all_gather(outcome)[0])
     if mine is not None:
         raise mine
@@ -216,7 +219,7 @@ def _push_together(
     return Pushed(**{**came, "damaged": tuple(came["damaged"])})
 
 
-def _require_all(told: Sequence[Mapping[str, Any]], mine: VelocError | None) -> None:
+def _require_all(told: Sequence[Mapping[str, Any]], mine: BaseException | None) -> None:
     """Raises, on every rank, what kept one from taking part."""
     if mine is not None:
         raise mine
@@ -235,14 +238,14 @@ def _require_all(told: Sequence[Mapping[str, Any]], mine: VelocError | None) -> 
 
 def _lowest(
     told: Sequence[Mapping[str, Any]], archive: Place, options: Mapping[str, Any]
-) -> tuple[VelocError | None, bytes]:
+) -> tuple[BaseException | None, bytes]:
     """What the lowest rank does: the error to raise, if there is one, and what it tells the others."""
     try:
         stores = {rank: Path(os.fsdecode(bytes.fromhex(said["path"]))) for rank, said in enumerate(told)}
         for rank, path in stores.items():
             _require_same(rank, path, told[rank]["store"])
         return None, json.dumps(asdict(_push(stores, archive, options))).encode()
-    except VelocError as error:
+    except BaseException as error:  # the others wait for what came of it
         return error, json.dumps({"error": type(error).__name__, "text": str(error)}).encode()
 
 

@@ -46,12 +46,16 @@ func (p *Push) confirmed(batch []*task) (sound []*task, err error) {
 	return sound, nil
 }
 
-// verify compares what has been copied with the checksums of the rows, in the archive.
+// verify compares what has been copied with the checksums of the rows: plain bytes as they were read, and others in the archive, where they are decoded.
 func (p *Push) verify(batch []*task) error {
 	var all []*part
 	for _, t := range batch {
 		for _, x := range t.parts {
-			if !x.known && x.err == nil {
+			switch {
+			case x.known || x.err != nil:
+			case x.seen != nil:
+				x.wrong = !x.seen.Sound()
+			default:
 				all = append(all, x)
 			}
 		}

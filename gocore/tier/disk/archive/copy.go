@@ -45,7 +45,11 @@ func (p *Push) refer(x *part) {
 	}
 }
 
-// piece is what one read and one write copy.
+// longestStream bounds the checkpoints that one writer copies from the beginning to the end, which lets it compare them with their checksums meanwhile. Longer ones are
+// copied by several writers, and read back.
+const longestStream = 64 << 20
+
+// piece is what one writer copies, at most copyBytes at once.
 type piece struct {
 	of   *part
 	file int64
@@ -63,10 +67,16 @@ func pieces(batch []*task) []piece {
 			if x.row.Stored() == 0 {
 				continue // it has a room, in which nothing was ever written
 			}
+			length := int64(copyBytes)
+			if x.row.Stored() <= longestStream {
+				if x.seen = durable.NewStream(&x.row); x.seen != nil {
+					length = longestStream
+				}
+			}
 			for _, m := range x.news {
 				file := m.at / segmentBytes
-				for from := m.room.From; from < m.room.End; from += copyBytes {
-					end := min(from+copyBytes, m.room.End)
+				for from := m.room.From; from < m.room.End; from += length {
+					end := min(from+length, m.room.End)
 					files[file] = append(files[file], piece{x, file, from, end, m.at + from - m.room.From})
 				}
 				most = max(most, len(files[file]))
@@ -130,7 +140,11 @@ func (p *Push) copyAll(batch []*task) error {
 		defer func() { err = errors.Join(err, buffer.Unmap()) }()
 		for i := next.Inc() - 1; i < int64(len(all)) && !failed.Load(); i = next.Inc() - 1 {
 			c := &all[i]
-			err := durable.CopyRange(c.of.of.from.Space(), c.from, c.end, p.to.Space(), c.at, buffer.Bytes(0, copyBytes))
+			var seen func(p []byte)
+			if c.of.seen != nil {
+				seen = c.of.seen.Take
+			}
+			err := durable.CopyRange(c.of.of.from.Space(), c.from, c.end, p.to.Space(), c.at, buffer.Bytes(0, copyBytes), seen)
 			if bad := (durable.SourceError{}); errors.As(err, &bad) {
 				guard.Lock()
 				c.of.err = cmp.Or(c.of.err, bad.Err)

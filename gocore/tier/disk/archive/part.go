@@ -14,9 +14,10 @@ type part struct {
 	row   catalog.Row // of the rank's store; place sets the offsets of its sources in the archive
 	known bool        // the archive has it
 	rooms []durable.Room
-	news  []move // rooms that the archive lacks
-	off   int64  // of the own room in the archive
-	err   error  // why a source could not be read
+	news  []move          // rooms that the archive lacks
+	off   int64           // of the own room in the archive
+	err   error           // why a source could not be read
+	seen  *durable.Stream // compares the bytes while they are copied; nil: they are read back
 	wrong bool
 }
 

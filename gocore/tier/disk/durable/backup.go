@@ -263,7 +263,7 @@ func (b *Backup) copyRoom(r run, buffer []byte) (at int64, err error) {
 	at = b.next
 	b.from.Space().Grow(r.end)
 	b.to.Space().Grow(at + r.end - r.from)
-	if err := CopyRange(b.from.Space(), r.from, r.end, b.to.Space(), at, buffer); err != nil {
+	if err := CopyRange(b.from.Space(), r.from, r.end, b.to.Space(), at, buffer, nil); err != nil {
 		return 0, err
 	}
 	b.next += r.end - r.from
