@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import subprocess
@@ -15,7 +16,7 @@ import pytest
 
 import velocpy
 
-PAGES = ["budgets.md", "clusters.md", "jax.md", "observing.md", "training.md", "wheels.md"]
+PAGES = ["budgets.md", "clusters.md", "jax.md", "observing.md", "solvers.md", "training.md", "wheels.md"]
 
 
 def blocks(root: Path, page: str, language: str) -> list[str]:
@@ -33,6 +34,28 @@ def test_code_runs(root: Path, run_python: Callable[..., CompletedProcess[str]],
     for code in found:
         done = run_python(code)
         assert done.returncode == 0, done.stderr
+
+
+#: In the order of the page: the packages that each program needs.
+SOLVERS = [("torchdiffeq",), ("deepwave",), ("devito", "pyrevolve"), ("pyadjoint", "checkpoint_schedules")]
+
+
+@pytest.mark.parametrize("packages", SOLVERS, ids=[packages[0] for packages in SOLVERS])
+def test_a_program_with_a_solver_prints_its_output(
+    root: Path, run_python: Callable[..., CompletedProcess[str]], packages: tuple[str, ...]
+) -> None:
+    text = (root / "docs" / "solvers.md").read_text()
+    programs = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", text, flags=re.DOTALL)
+    assert len(programs) == len(SOLVERS) == text.count("```python")
+    code, output = programs[SOLVERS.index(packages)]
+    for package in packages:
+        assert re.search(rf"^(import|from) {package}\b", code, flags=re.MULTILINE)
+        if importlib.util.find_spec(package) is None:
+            pytest.skip(f"{package} is not installed")
+    done = run_python(code)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == output
+    assert done.stderr == ""
 
 
 @pytest.fixture
@@ -91,6 +114,7 @@ def test_targets_and_names_exist(root: Path, page: str) -> None:
     targets = set(re.findall(r"^([a-z-]+):", (root / "Makefile").read_text(), flags=re.MULTILINE))
     assert set(re.findall(r"(?:`|^)make ([a-z-]+)", text, flags=re.MULTILINE)) <= targets
     of_others = {"TasksMax", "KillWait", "FileSystemWriter", "FileSystemReader", "ModelCheckpoint", "ModelParallel"}
+    of_others |= {"DevitoCheckpoint", "CheckpointOperator", "MemoryRevolver", "VelocStorage"}
     for name in set(re.findall(r"`([A-Z][a-z]+[A-Z]\w+)`", text)) - of_others:
         assert issubclass(getattr(velocpy.errors, name), velocpy.errors.VelocError), name
 
