@@ -52,7 +52,8 @@ def test_a_program_with_a_solver_prints_its_output(
         assert re.search(rf"^(import|from) {package}\b", code, flags=re.MULTILINE)
         if importlib.util.find_spec(package) is None:
             pytest.skip(f"{package} is not installed")
-    done = run_python(code)
+    # The tensors are small. Several threads of PyTorch may spin while other tests have the processors.
+    done = run_python(code, env={"OMP_NUM_THREADS": "1"})
     assert done.returncode == 0, done.stderr
     assert done.stdout == output
     assert done.stderr == ""
