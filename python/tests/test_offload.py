@@ -1067,6 +1067,42 @@ def test_a_buffer_that_is_filled_further_without_a_new_version(on_disk):
     standing.close()
 
 
+class Fills(torch.autograd.Function):
+    """Writes a column of a buffer without a new version, and returns the buffer, as Runge-Kutta solvers do."""
+
+    @staticmethod
+    def forward(ctx, buffer, value, column):
+        ctx.column = column
+        buffer.data[:, column] = value
+        return buffer
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, grad[:, ctx.column], None
+
+
+def test_a_buffer_that_an_autograd_function_fills_column_by_column(on_disk):
+    """Each stage of a Runge-Kutta step saves the columns of the stages before, whose storage has left by then."""
+
+    def gradient(context):
+        w = torch.linspace(0, 1, 1 << 12, requires_grad=True)
+        with context:
+            stages = torch.zeros(1 << 12, 4)
+            y = w
+            for column in range(4):
+                stages = Fills.apply(stages, torch.cos(y), column)
+                y = (stages[:, : column + 1] * w[:, None]).sum(dim=1)
+        y.sum().backward()
+        return w.grad
+
+    context = on_disk(host="4KiB")
+    assert torch.equal(gradient(context), gradient(contextlib.nullcontext()))
+    assert context.stats()["moved"] > 4
+    standing = OnStandIn()
+    assert torch.equal(gradient(standing), gradient(contextlib.nullcontext()))
+    standing.close()
+
+
 def test_a_backward_pass_that_changes_restored_bytes_is_noticed():
     class Doubles(torch.autograd.Function):
         @staticmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import subprocess
@@ -16,7 +17,7 @@ import pytest
 
 import velocpy
 
-PAGES = ["archive.md", "budgets.md", "clusters.md", "jax.md", "observing.md", "training.md", "wheels.md"]
+PAGES = ["archive.md", "budgets.md", "clusters.md", "jax.md", "observing.md", "solvers.md", "training.md", "wheels.md"]
 
 
 def blocks(root: Path, page: str, language: str) -> list[str]:
@@ -53,6 +54,29 @@ def test_the_commands_of_archives(shell: Callable[[str], CompletedProcess[str]],
     assert "rank 3/forward" in done.stdout
     with velocpy.open(tmp_path / "run" / "again", host="1MiB", mode="r") as store:
         assert list(store.history("forward").restore(0)["u"]) == [3]
+
+
+#: In the order of the page: the packages that each program needs.
+SOLVERS = [("torchdiffeq",), ("deepwave",), ("devito", "pyrevolve"), ("pyadjoint", "checkpoint_schedules")]
+
+
+@pytest.mark.parametrize("packages", SOLVERS, ids=[packages[0] for packages in SOLVERS])
+def test_a_program_with_a_solver_prints_its_output(
+    root: Path, run_python: Callable[..., CompletedProcess[str]], packages: tuple[str, ...]
+) -> None:
+    text = (root / "docs" / "solvers.md").read_text()
+    programs = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", text, flags=re.DOTALL)
+    assert len(programs) == len(SOLVERS) == text.count("```python")
+    code, output = programs[SOLVERS.index(packages)]
+    for package in packages:
+        assert re.search(rf"^(import|from) {package}\b", code, flags=re.MULTILINE)
+        if importlib.util.find_spec(package) is None:
+            pytest.skip(f"{package} is not installed")
+    # The tensors are small. Several threads of PyTorch may spin while other tests have the processors.
+    done = run_python(code, env={"OMP_NUM_THREADS": "1"})
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == output
+    assert done.stderr == ""
 
 
 @pytest.fixture
@@ -111,6 +135,7 @@ def test_targets_and_names_exist(root: Path, page: str) -> None:
     targets = set(re.findall(r"^([a-z-]+):", (root / "Makefile").read_text(), flags=re.MULTILINE))
     assert set(re.findall(r"(?:`|^)make ([a-z-]+)", text, flags=re.MULTILINE)) <= targets
     of_others = {"TasksMax", "KillWait", "FileSystemWriter", "FileSystemReader", "ModelCheckpoint", "ModelParallel"}
+    of_others |= {"DevitoCheckpoint", "CheckpointOperator", "MemoryRevolver", "VelocStorage"}
     for name in set(re.findall(r"`([A-Z][a-z]+[A-Z]\w+)`", text)) - of_others:
         assert issubclass(getattr(velocpy.errors, name), velocpy.errors.VelocError), name
 

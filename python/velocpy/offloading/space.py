@@ -148,7 +148,8 @@ class Space:
         """The block of a storage of which a view was saved before, if it may stand for this one too.
 
         Where the bytes have left, autograd must have made them, or an earlier save must have shown them already: others
-        write into buffers without a new version, as collective operations do.
+        write into buffers without a new version, as collective operations do, and autograd functions that fill a
+        buffer in steps and return it. Such a result has a grad_fn, but its base, the buffer, has none.
         """
         block = reference()
         if block is None or block.nbytes != nbytes:
@@ -157,7 +158,8 @@ class Space:
             first = block.views[0]
             if block.generation != self._generation or not version == first.version == first.alias._version:
                 return None
-            if tensor.grad_fn is None and not _shown(tensor, block):
+            base = tensor._base
+            if (tensor if base is None else base).grad_fn is None and not _shown(tensor, block):
                 return None
         return block
 
