@@ -71,9 +71,9 @@ CLAIMS = (
     Claim(r"coldstart-.*bound of the touch", "cold start on fresh memory, by blocked time", ceiling="the touch rate's"),
     Claim(r"coldstart-.*(open|first)", "cold start: open, first checkpoint, ms"),
     Claim(
-        r"commits: .*a second|durable: .*ceiling|disk: ",
-        "durable commits and checkpoints, and a scratch disk, by rate",
-        peer="of commits: SQLite in WAL mode",
+        r"commits: .*a second|durable: .*ceiling|disk: |archive: .*rate",
+        "durable commits and checkpoints, a scratch disk, and archives of ranks, by rate",
+        peer="of commits: SQLite in WAL mode; of archives: a file for each rank, MPI-IO",
         ceiling="raw writes with as many per fdatasync; O_DIRECT beside it",
     ),
     Claim(
