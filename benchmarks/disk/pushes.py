@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,17 +51,17 @@ def run(
         "archive", {"ranks": ranks, "bytes": total, "checkpoints": count, "rounds": rounds, "piece": PIECE, "few": few}
     )
     contenders: dict[str, Contender] = {
-        f"a file for each rank, {depth} at once": lambda depth=depth: _copied(stores, sizes, count, folder, depth)
+        f"a file for each rank, {depth} at once": partial(_copied, stores, sizes, count, folder, depth)
         for depth in (1, 2)
     }
     for files in sorted({ranks, few, 1}, reverse=True):
-        contenders[ARCHIVE.format(files)] = lambda files=files: _pushed(stores, folder / "archive", files)
+        contenders[ARCHIVE.format(files)] = partial(_pushed, stores, folder / "archive", files)
     launcher = _launcher() if mpi else None
     if launcher is None:
         report.remark("MPI-IO was not played: there is no mpiexec, or no mpi4py.")
     else:
         for files in sorted({ranks, few}, reverse=True):
-            contenders[MPI.format(files)] = lambda files=files: _written(launcher, stores, folder, files, ranks)
+            contenders[MPI.format(files)] = partial(_written, launcher, stores, folder, files, ranks)
     took = by_turns(contenders, rounds)
     rates = {name: median([total / seconds for seconds in laps]) for name, laps in took.items()}
     copies = max((name for name in rates if name.startswith("a file")), key=lambda name: rates[name])
@@ -83,9 +84,9 @@ def run(
             report.bar(f"{files} files, rate by that of MPI-IO", by, LEAST_OF_MPI, at_least=True)
     report.never("bytes that differ, or parts that are missing, of the last archive", _differing(folder, sizes, count))
     report.notes += [
-        "Seconds until everything is on the disk. 'a file for each rank' copies the data files of each store by so many "
-        "threads of its own, with O_DIRECT; the number of threads that is faster is the peer. It compares nothing with "
-        "checksums, and the archive does.",
+        "Seconds until everything is on the disk. 'a file for each rank' copies the data files of each store by so "
+        "many threads of its own, with O_DIRECT; the number of threads that is faster is the peer. It compares nothing "
+        "with checksums, and the archive does.",
         "MPI-IO: each rank reads its data files with O_DIRECT, and all ranks of a file write by collective calls; the "
         "start of the processes does not count, the sync of the files does.",
     ]

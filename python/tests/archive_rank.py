@@ -1,16 +1,18 @@
-"""A rank that pushes its store together with others: ``archive_rank.py mpi|torch FOLDER WHAT``."""
+"""A rank that pushes its store together with others: ``archive_rank.py mpi|torch FOLDER WHAT...``."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import velocpy
-from velocpy import errors
+from velocpy import errors, ondisk
 from velocpy.archive import push, pushing
 
 
@@ -54,26 +56,41 @@ def work(folder: Path, what: str, ranks: Any, rank: int) -> dict[str, Any]:
         return asdict(push(store, folder / "archive", ranks=ranks, files=files, timeout=60))
 
 
-def main(kind: str, folder: Path, what: str) -> None:
-    ranks, rank = communicator(kind)
-    if what == "elsewhere" and rank == 0:
-        from velocpy import ondisk
+@contextmanager
+def unseen(name: str) -> Iterator[None]:
+    """As on another node: no store can be read in a directory of this name."""
+    read = ondisk.View.__init__
 
-        read = ondisk.View.__init__
+    def refuse(self: Any, path: Path) -> None:
+        if path.name == name:
+            raise errors.NotAStore(f"there is no store in {path}")
+        read(self, path)
 
-        def unseen(self: Any, path: Path) -> None:
-            if path.name == "elsewhere":
-                raise errors.NotAStore(f"there is no store in {path}")
-            read(self, path)
-
-        ondisk.View.__init__ = unseen  # type: ignore[method-assign]
+    ondisk.View.__init__ = refuse  # type: ignore[method-assign]
     try:
-        report: dict[str, Any] = {"pushed": work(folder, what, ranks, rank)}
+        yield
+    finally:
+        ondisk.View.__init__ = read  # type: ignore[method-assign]
+
+
+def report(folder: Path, what: str, ranks: Any, rank: int) -> dict[str, Any]:
+    pushes = pushing._push
+    try:
+        with unseen("elsewhere" if what == "elsewhere" and rank == 0 else ""):
+            return {"pushed": work(folder, what, ranks, rank)}
     except (errors.VelocError, KeyboardInterrupt) as error:
-        report = {"error": type(error).__name__, "text": str(error), "rank": getattr(error, "rank", None)}
-    (folder / f"report-{rank}.json").write_text(json.dumps(report))
+        facts = {"error": type(error).__name__, "text": str(error), "rank": getattr(error, "rank", None)}
+        return facts | {"exists": (folder / "archive").exists()}
+    finally:
+        pushing._push = pushes
+
+
+def main(kind: str, folder: Path, *what: str) -> None:
+    ranks, rank = communicator(kind)
+    said = {each: report(folder, each, ranks, rank) for each in what}
+    (folder / f"report-{rank}.json").write_text(json.dumps(said))
 
 
 if __name__ == "__main__":
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3])
+    main(sys.argv[1], Path(sys.argv[2]), *sys.argv[3:])

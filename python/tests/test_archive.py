@@ -332,9 +332,9 @@ def reports(tmp_path: Path, count: int) -> list[dict[str, Any]]:
 
 
 def test_ranks_of_torch_push_together(tmp_path: Path) -> None:
-    said = together(3, tmp_path, "push")
-    assert [each["pushed"] for each in said] == [said[0]["pushed"]] * 3
-    assert (said[0]["pushed"]["keys"], said[0]["pushed"]["parts"], said[0]["pushed"]["files"]) == (4, 12, 2)
+    said = [each["push"]["pushed"] for each in together(3, tmp_path, "push")]
+    assert said == [said[0]] * 3
+    assert (said[0]["keys"], said[0]["parts"], said[0]["files"]) == (4, 12, 2)
     require(tmp_path / "archive", 3, range(4))
 
 
@@ -358,33 +358,32 @@ def test_ranks_of_mpi_push_together(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    said = reports(tmp_path, 3)
-    assert [each["pushed"] for each in said] == [said[0]["pushed"]] * 3
+    said = [each["push"]["pushed"] for each in reports(tmp_path, 3)]
+    assert said == [said[0]] * 3
     require(tmp_path / "archive", 3, range(4))
 
 
-@pytest.mark.parametrize(
-    ("what", "own", "of_others"),
-    [
-        ("memory", ("InvalidArgument", "durable"), ("RankFailed", "rank 1 could not take part")),
-        ("no path", ("InvalidType", "this rank alone"), ("RankFailed", "rank 1 could not take part")),
-        ("no files", ("InvalidArgument", "files"), ("RankFailed", "rank 1 could not take part")),
-        ("interrupted", ("VelocError", "rank 0 could not push"), ("KeyboardInterrupt", "")),
-        ("other files", ("InvalidArgument", "same arguments"), ("InvalidArgument", "same arguments")),
-        ("elsewhere", ("InvalidArgument", "another node"), ("InvalidArgument", "another node")),
-        ("locked", ("StoreLocked", "rank 0 could not push"), ("StoreLocked", "open for writing")),
-    ],
-)
-def test_all_ranks_fail_together(what: str, own: tuple[str, str], of_others: tuple[str, str], tmp_path: Path) -> None:
+#: What one rank does wrong, and the errors of rank 1 and of rank 0.
+FAILURES = {
+    "memory": (("InvalidArgument", "durable"), ("RankFailed", "rank 1 could not take part")),
+    "no path": (("InvalidType", "this rank alone"), ("RankFailed", "rank 1 could not take part")),
+    "no files": (("InvalidArgument", "files"), ("RankFailed", "rank 1 could not take part")),
+    "other files": (("InvalidArgument", "same arguments"), ("InvalidArgument", "same arguments")),
+    "elsewhere": (("InvalidArgument", "another node"), ("InvalidArgument", "another node")),
+    "interrupted": (("VelocError", "rank 0 could not push"), ("KeyboardInterrupt", "")),
+    "locked": (("StoreLocked", "rank 0 could not push"), ("StoreLocked", "open for writing")),
+}
+
+
+def test_all_ranks_fail_together(tmp_path: Path) -> None:
     """Rank 1 does something wrong, or rank 0 cannot write: every rank raises, and the archive has nothing."""
-    said = together(2, tmp_path, what)
-    for rank, (name, text) in enumerate((of_others, own)):
-        assert said[rank]["error"] == name
-        assert text in said[rank]["text"]
-    if what in ("memory", "no path", "no files"):
-        assert said[0]["rank"] == 1
-    archive = tmp_path / "archive"
-    assert archive.exists() == (what == "locked")
+    said = together(2, tmp_path, *FAILURES)
+    for what, (own, of_others) in FAILURES.items():
+        for rank, (name, text) in enumerate((of_others, own)):
+            assert said[rank][what]["error"] == name
+            assert text in said[rank][what]["text"]
+        assert said[0][what]["rank"] == (1 if of_others[0] == "RankFailed" else None)
+        assert said[0][what]["exists"] == (what == "locked")
 
 
 class Late:
