@@ -22,6 +22,9 @@ func (d *Desk) push(q *Request) ([]byte, error) {
 		return nil, fmt.Errorf("%w: no archive, or no ranks", ErrRequest)
 	}
 	o := archive.Options{Files: q.Files, Writers: q.Writers, Partial: q.Partial}
+	if q.Histories != nil {
+		o.Histories = []string{}
+	}
 	for _, name := range q.Histories {
 		o.Histories = append(o.Histories, string(name))
 	}
@@ -44,13 +47,18 @@ func (d *Desk) push(q *Request) ([]byte, error) {
 }
 
 // about returns the path of the store that an error concerns.
-func (q *Request) about(err error) string {
+func (d *Desk) about(q *Request, err error) string {
 	var of *archive.RankError
-	switch {
-	case errors.As(err, &of):
+	if errors.As(err, &of) {
 		return of.Dir
-	case q.Op == "push":
+	}
+	switch q.Op {
+	case "push":
 		return string(q.To)
+	case "push_step":
+		if p, ok := d.pushes.get(q.View); ok {
+			return p.Dir()
+		}
 	}
 	return string(q.Path)
 }
@@ -98,6 +106,7 @@ func explainArchive(err error) *status.Error {
 	}{
 		{archive.ErrNoArchive, "the checkpoints of ranks go to an archive, or to a directory without a store"},
 		{archive.ErrName, "an archive gives its histories to the parts of ranks, and cannot be a part of another one"},
+		{archive.ErrLongName, "a history cannot be named in an archive"},
 		{archive.ErrFiles, "the number of files is out of range"},
 		{archive.ErrFull, "the archive is full"},
 	} {

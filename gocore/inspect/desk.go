@@ -41,7 +41,7 @@ func (d *Desk) Ask(text []byte, room int) ([]byte, error) {
 		reply, err = d.do(&q, room)
 	}
 	if err != nil {
-		return nil, statusOf(err, q.about(err))
+		return nil, statusOf(err, d.about(&q, err))
 	}
 	return reply, nil
 }

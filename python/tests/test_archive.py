@@ -113,6 +113,59 @@ def test_what_ranks_have_kept_comes_back(options: dict[str, Any], tmp_path: Path
         assert more.nbytes < done.nbytes / 3
 
 
+def keep(path: Path, rank: int, steps: Sequence[int]) -> Path:
+    """A store of a rank goes on, in the lineage that it has."""
+    with velocpy.open(path, **SIZES) as store:
+        history = store.history("forward", reduce="tree", chunk=64)
+        for step in steps:
+            history.checkpoint(step, **state_of(rank, step), meta={"loss": step / 2})
+        history.wait("disk")
+    return path
+
+
+def test_ranks_whose_stores_are_copies_of_one(tmp_path: Path) -> None:
+    """They have one lineage, and other objects under the same numbers, so those of each rank count for themselves."""
+    archive = tmp_path / "archive"
+    push([keep(tmp_path / "before", 0, range(3))], archive)
+    for rank in range(2):
+        pull(archive, tmp_path / f"now-{rank}", rank=0)
+        keep(tmp_path / f"now-{rank}", rank, range(3, 6))
+    done = push([tmp_path / "now-0", tmp_path / "now-1"], archive)
+    assert (done.keys, done.damaged) == (6, ())
+    assert ondisk.check(archive, read_data=True).sound
+    with velocpy.open(archive, host="16MiB", mode="r") as store:
+        for rank in range(2):
+            history = store.history(part("forward", rank))
+            found = [same(history.restore(step), 0 if step < 3 else rank, step) for step in range(6)]
+            assert found == [True] * 6
+    assert push([tmp_path / "now-0", tmp_path / "now-1"], archive).known == 6
+
+
+def test_a_rank_that_went_back_to_an_earlier_copy_of_its_store(tmp_path: Path) -> None:
+    archive = tmp_path / "archive"
+    push([keep(tmp_path / "one", 0, range(3))], archive)
+    pull(archive, tmp_path / "two", rank=0)
+    push([keep(tmp_path / "one", 0, range(3, 5))], archive)
+    done = push([keep(tmp_path / "two", 1, range(3, 5))], archive)  # keys 3 and 4 once more, under the same numbers
+    assert (done.keys, done.known, done.damaged) == (2, 3, ())
+    assert ondisk.check(archive, read_data=True).sound
+    with velocpy.open(archive, host="16MiB", mode="r") as store:
+        history = store.history(part("forward", 0))
+        assert [same(history.restore(step), int(step > 2), step) for step in range(5)] == [True] * 5
+
+
+def test_what_others_have_changed_in_an_archive_is_made_again(tmp_path: Path) -> None:
+    stores, archive = compute(tmp_path, 2, range(3)), tmp_path / "archive"
+    push(stores, archive)
+    with velocpy.open(archive, **SIZES) as store:
+        store.history("forward").drop(0)
+        store.history("forward").checkpoint(1, ranks=np.array([99])).wait("disk")
+        store.history(part("forward", 1)).drop(2)
+    done = push(stores, archive)
+    assert (done.keys, done.parts, done.known) == (3, 1, 0)
+    require(archive, 2, range(3))
+
+
 def test_the_second_reader_reads_an_archive(tmp_path: Path) -> None:
     push(compute(tmp_path, 2, range(3)), tmp_path / "archive", files=2)
     found = second_reader.everything(tmp_path / "archive")
@@ -265,6 +318,17 @@ def test_bad_calls(tmp_path: Path) -> None:
         push(stores, archive, files=0)
     with pytest.raises(errors.InvalidArgument, match="131072"):
         push(stores, archive, files=131073)
+    for wrong in ([None, stores[0]], {*stores}, b"path"):
+        with pytest.raises(errors.InvalidType):
+            push(wrong, archive)
+    with pytest.raises(errors.InvalidArgument, match="same store"):
+        push([stores[0], stores[0]], archive)
+    with pytest.raises(errors.InvalidArgument, match="timeout"):
+        push(stores, archive, timeout=-1)
+    with velocpy.open(tmp_path / "long", **SIZES) as store:
+        store.history("x" * 65_530).checkpoint(0, u=np.arange(3)).wait("disk")
+    with pytest.raises(errors.InvalidArgument, match="too long"):
+        push([tmp_path / "long"], archive)
     with pytest.raises(errors.InvalidType, match="name of a history"):
         push(stores, archive, histories=[7])  # type: ignore[list-item]
     with pytest.raises(errors.NotAStore, match="rank 1"):
@@ -280,6 +344,7 @@ def test_bad_calls(tmp_path: Path) -> None:
     (tmp_path / "notes" / "readme").write_text("mine")
     with pytest.raises(errors.ForeignDirectory):
         push(stores, tmp_path / "notes")
+    assert push(stores, archive, histories=[]).keys == 0
     push(stores, archive)
     with pytest.raises(errors.InvalidArgument, match="part of another"):
         push([archive], tmp_path / "second")

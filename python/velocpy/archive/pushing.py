@@ -7,10 +7,10 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from velocpy import errors, paths
-from velocpy.checks import require_whole
+from velocpy.checks import require_seconds, require_whole
 from velocpy.errors import InvalidArgument, InvalidType, RankFailed, VelocError
 from velocpy.ondisk import Opened, View, bytes_of_path, bytes_of_text
 from velocpy.store import Store
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from velocpy.backup import Place
 
 __all__ = ["Pushed", "push"]
+
+#: The most files that an archive has, and the most goroutines, each with 4 MiB, that copy.
+_MOST_FILES, _MOST_WRITERS = 1 << 17, 1 << 10
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,7 @@ def push(
     histories
         Names of the histories that are taken; None: all.
     writers
-        Goroutines that copy, for all files together; None: 8.
+        Goroutines that copy, for all files together, 1 to 1024; None: 8.
     timeout
         Seconds to wait for an open store to become durable, and with ``ranks=`` for the other ranks; None: as long as
         it takes.
@@ -128,17 +131,40 @@ def push(
     [3 3 3 3 3 3 3 3 3 3]
     """
 
-    def options() -> dict[str, Any]:
-        return {
-            "files": 0 if files is None else require_whole("files", files, 1),
-            "writers": 0 if writers is None else require_whole("writers", writers, 1),
-            "partial": bool(partial),
-            "histories": None if histories is None else [bytes_of_text(name) for name in _names(histories)],
-        }
+    def options() -> _Options:
+        return _Options(
+            _path(archive, None, "archive"),
+            None if files is None else _at_most("files", files, _MOST_FILES),
+            None if writers is None else _at_most("writers", writers, _MOST_WRITERS),
+            bool(partial),
+            None if histories is None else tuple(sorted(set(_names(histories)))),
+        )
 
     if ranks is not None:
-        return _push_together(exchange_of(ranks, timeout), stores, archive, options, timeout)
-    return _push(_numbered(stores, timeout), archive, options())
+        return _push_together(exchange_of(ranks, timeout), stores, options, timeout)
+    if timeout is not None:
+        require_seconds("timeout", timeout)
+    return _push(_numbered(stores, timeout), options())
+
+
+class _Options(NamedTuple):
+    """What all ranks have to agree about."""
+
+    archive: Path
+    files: int | None
+    writers: int | None
+    partial: bool
+    histories: tuple[str, ...] | None
+
+    def __str__(self) -> str:
+        given = self._asdict() | {"archive": str(self.archive)}
+        return ", ".join(f"{name}={value!r}" for name, value in given.items())
+
+
+def _at_most(name: str, value: Any, most: int) -> int:
+    if (number := require_whole(name, value, 1)) > most:
+        raise InvalidArgument(f"{name} is {number}; give a number from 1 to {most}.")
+    return number
 
 
 def _names(histories: Iterable[str]) -> list[str]:
@@ -152,17 +178,25 @@ def _names(histories: Iterable[str]) -> list[str]:
 def _numbered(stores: Any, timeout: float | None) -> dict[int, Path]:
     if isinstance(stores, (str, os.PathLike, Store)):
         raise InvalidType("stores is one store; give those of all ranks as a list, or ranks=, the communicator.")
+    if not isinstance(stores, (Sequence, Mapping)) or isinstance(stores, bytes):
+        raise InvalidType(
+            f"stores is a {type(stores).__name__}; give a list of stores, or a mapping from ranks to them."
+        )
     pairs = stores.items() if isinstance(stores, Mapping) else enumerate(stores)
     found = {require_whole("a rank", rank, 0): _path(store, timeout) for rank, store in pairs}
     if not found:
         raise InvalidArgument("stores has no store.")
+    if len(set(found.values())) < len(found):
+        raise InvalidArgument("two ranks have the same store; each rank has one of its own.")
     return found
 
 
-def _path(store: Any, timeout: float | None) -> Path:
+def _path(store: Any, timeout: float | None, what: str = "a store") -> Path:
     """The directory of a store, in which everything captured is durable."""
     if not isinstance(store, Store):
-        return Path(os.path.abspath(store))  # noqa: PTH100 resolves no links
+        if not isinstance(store, (str, os.PathLike)):
+            raise InvalidType(f"{what} is a {type(store).__name__}; give a path.")
+        return Path(os.fsdecode(os.path.abspath(store)))  # noqa: PTH100 resolves no links
     if not store.durable or store.path is None:
         raise InvalidArgument("only a durable store has a directory that can be pushed: open it with a path.")
     if not store._config["read_only"]:
@@ -170,12 +204,18 @@ def _path(store: Any, timeout: float | None) -> Path:
     return store.path
 
 
-def _push(stores: Mapping[int, Path], archive: Place, options: Mapping[str, Any]) -> Pushed:
-    target = Path(os.path.abspath(archive))  # noqa: PTH100 resolves no links
+def _push(stores: Mapping[int, Path], options: _Options) -> Pushed:
+    target = options.archive
     if target.is_dir():
         paths.require_own(target)
-    sources = [{"rank": rank, "path": bytes_of_path(path)} for rank, path in stores.items()]
-    with _Pushing(to=bytes_of_path(target), ranks=sources, **options) as pushing:
+    request = {
+        "ranks": [{"rank": rank, "path": bytes_of_path(path)} for rank, path in stores.items()],
+        "files": options.files or 0,
+        "writers": options.writers or 0,
+        "partial": options.partial,
+        "histories": None if options.histories is None else [bytes_of_text(name) for name in options.histories],
+    }
+    with _Pushing(to=bytes_of_path(target), **request) as pushing:
         while True:
             facts, _ = pushing.ask("push_step", milliseconds=100)
             if facts["done"]:
@@ -192,25 +232,22 @@ class _Pushing(Opened):
     _opens, _closes = "push", "push_close"
 
 
-def _push_together(
-    others: Exchange, store: Any, archive: Place, options: Callable[[], dict[str, Any]], timeout: float | None
-) -> Pushed:
+def _push_together(others: Exchange, store: Any, options: Callable[[], _Options], timeout: float | None) -> Pushed:
     """What each rank does: it tells the lowest where its store lies, which pushes, and tells all what came of it."""
     mine: BaseException | None = None
-    said: dict[str, Any] = {}
+    text = b""
     try:
         if not isinstance(store, (str, os.PathLike, Store)):
             raise InvalidType(f"with ranks=, stores is the store of this rank alone, and not a {type(store).__name__}.")
-        path = _path(store, timeout)
-        target = os.path.abspath(archive)  # noqa: PTH100 resolves no links
-        said = {"path": bytes_of_path(path), "store": _identity(path), "wanted": [target, options()]}
+        wanted, path = str(options()), _path(store, timeout)
+        text = json.dumps({"path": bytes_of_path(path), "store": _identity(path), "wanted": wanted}).encode()
     except BaseException as error:  # whatever it is, the others must not wait for this rank
-        mine, said = error, {"error": f"{type(error).__name__}: {error}"}
-    told = [json.loads(text) for text in others.all_gather(json.dumps(said).encode())]
+        mine, text = error, json.dumps({"error": f"{type(error).__name__}: {error}"}).encode()
+    told = [json.loads(said) for said in others.all_gather(text)]
     _require_all(told, mine)
     outcome = b""
     if others.rank == 0:
-        mine, outcome = _lowest(told, archive, options())
+        mine, outcome = _lowest(told, options())
     came = json.loads(others.all_gather(outcome)[0])
     if mine is not None:
         raise mine
@@ -231,20 +268,18 @@ def _require_all(told: Sequence[Mapping[str, Any]], mine: BaseException | None) 
     for rank, said in enumerate(told):
         if said["wanted"] != told[0]["wanted"]:
             raise InvalidArgument(
-                f"rank 0 pushes with {told[0]['wanted']}, and rank {rank} with {said['wanted']}; all ranks push into "
+                f"rank 0 pushes with {told[0]['wanted']}, and rank {rank} with {said['wanted']}. All ranks push into "
                 "one archive, with the same arguments. Nothing was pushed."
             )
 
 
-def _lowest(
-    told: Sequence[Mapping[str, Any]], archive: Place, options: Mapping[str, Any]
-) -> tuple[BaseException | None, bytes]:
+def _lowest(told: Sequence[Mapping[str, Any]], options: _Options) -> tuple[BaseException | None, bytes]:
     """What the lowest rank does: the error to raise, if there is one, and what it tells the others."""
     try:
         stores = {rank: Path(os.fsdecode(bytes.fromhex(said["path"]))) for rank, said in enumerate(told)}
         for rank, path in stores.items():
             _require_same(rank, path, told[rank]["store"])
-        return None, json.dumps(asdict(_push(stores, archive, options))).encode()
+        return None, json.dumps(asdict(_push(stores, options))).encode()
     except BaseException as error:  # the others wait for what came of it
         return error, json.dumps({"error": type(error).__name__, "text": str(error)}).encode()
 

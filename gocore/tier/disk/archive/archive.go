@@ -36,6 +36,8 @@ var (
 	ErrFull = errors.New("a file of an archive has at most 16 TiB")
 	// ErrName: a history of a rank's store has the name of a history of parts: the store is an archive itself.
 	ErrName = errors.New("the name is one that an archive gives to the parts of a rank")
+	// ErrLongName: the name of a history has no room for the number of a rank before it.
+	ErrLongName = errors.New("with the number of its rank before it, the name of the history is too long")
 	// ErrNoArchive: the destination is a store that no push has made.
 	ErrNoArchive = errors.New("the store is no archive: its data files are short")
 	// ErrFiles: the number of files is out of range.
@@ -91,16 +93,25 @@ type Damage struct {
 type Push struct {
 	o     Options
 	ranks []*rank
+	dir   string
 	to    *durable.Dir
 	queue []*task
-	ends  []int64                  // by file: where its free room begins, in the space
-	rooms map[durable.Object]int64 // where the objects lie that the archive has
-	parts map[string][]int         // by history: the numbers of the ranks that have had a part of it, ascending
-	wrote map[int]bool             // files that have been appended to
+	ends  []int64          // by file: where its free room begins, in the space
+	rooms map[object]int64 // where the objects lie that the archive has
+	owned map[int64]bool   // rooms that are the own ones of rows, by their offsets: no other row may have one as its own
+	parts map[string][]int // by history: the numbers of the ranks that have had a part of it, ascending
+	wrote map[int]bool     // files that have been appended to
 	done  Done
 
 	guard  sync.Mutex
 	landed chan error
+}
+
+// object names an object of a lineage. Stores may have one lineage, and other objects under one number: if one is a copy of the other, and both went on. So
+// the objects of each rank count for themselves.
+type object struct {
+	rank int
+	durable.Object
 }
 
 type rank struct {
@@ -121,7 +132,7 @@ type task struct {
 
 // NewPush opens the stores of the ranks for reading, and the archive, which it makes if there is none.
 func NewPush(from []Source, to durable.Options, o Options) (_ *Push, err error) {
-	p := &Push{o: o, rooms: map[durable.Object]int64{}, parts: map[string][]int{}, wrote: map[int]bool{}, landed: make(chan error)}
+	p := &Push{o: o, dir: to.Dir, rooms: map[object]int64{}, owned: map[int64]bool{}, parts: map[string][]int{}, wrote: map[int]bool{}, landed: make(chan error)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, p.Close())
@@ -197,9 +208,14 @@ func (p *Push) survey() error {
 	var bad error
 	p.to.State().EachDifference(func(row catalog.Row) bool {
 		var rooms []durable.Room
+		name, _ := p.to.State().HistoryName(row.History)
+		of, _, isPart := ParsePartName(name)
 		if rooms, bad = p.to.Rooms(&row); bad == nil {
+			p.owned[rooms[0].From] = true
 			for _, r := range rooms {
-				p.rooms[r.Object] = r.From
+				if isPart {
+					p.rooms[object{of, r.Object}] = r.From
+				}
 			}
 		}
 		return bad == nil
@@ -227,6 +243,9 @@ func (p *Push) gather() error {
 		for _, h := range state.Histories() {
 			if _, _, ok := ParsePartName(h.Name); ok {
 				return fmt.Errorf("rank %d, history %.80q: %w", r.number, h.Name, ErrName)
+			}
+			if len(PartName(r.number, h.Name)) > catalog.MostName {
+				return fmt.Errorf("rank %d, history %.80q: %w", r.number, h.Name, ErrLongName)
 			}
 			if p.o.Histories != nil && !slices.Contains(p.o.Histories, h.Name) {
 				continue
@@ -257,6 +276,9 @@ func (p *Push) gather() error {
 func compareKeys(a, b model.Key) int {
 	return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Text, b.Text))
 }
+
+// Dir is the directory of the archive.
+func (p *Push) Dir() string { return p.dir }
 
 // Step continues until enough returns true or everything is done.
 func (p *Push) Step(enough func() bool) (done bool, err error) {
@@ -294,14 +316,16 @@ func (p *Push) bring() error {
 }
 
 func (p *Push) land(group []*durable.Change, _ []int64) {
-	var errs []error
+	var first error // changes that go together fail by one error
 	p.guard.Lock()
 	for _, c := range group {
 		p.to.Apply(c)
-		errs = append(errs, c.Err)
+		if first == nil {
+			first = c.Err
+		}
 	}
 	p.guard.Unlock()
-	p.landed <- errors.Join(errs...)
+	p.landed <- first
 }
 
 // await hands changes over, and waits until they have landed.

@@ -13,6 +13,19 @@ import (
 // ranksRegion is the region of a complete key that has the numbers of its ranks.
 const ranksRegion = "ranks"
 
+// wholeLayout is the layout of the checkpoint that lists so many ranks.
+func wholeLayout(count int) *catalog.Layout {
+	return &catalog.Layout{Layout: description.Int64s(ranksRegion, count)}
+}
+
+// numbersOf are the bytes of that checkpoint.
+func numbersOf(ranks []int) (bytes []byte) {
+	for _, n := range ranks {
+		bytes = binary.LittleEndian.AppendUint64(bytes, uint64(n))
+	}
+	return bytes
+}
+
 // commit commits keys, each with all that belongs to it in one batch of the catalog.
 func (p *Push) commit(batch []*task) error {
 	if len(batch) == 0 {
@@ -37,6 +50,7 @@ func (p *Push) commit(batch []*task) error {
 			put := x.row
 			put.Serial = serial
 			of = append(of, &durable.Change{History: PartName(x.of.number, t.history), Put: &put, Off: x.off})
+			p.owned[x.off] = true
 			for _, m := range x.news {
 				if !counted[m.at] {
 					counted[m.at] = true
@@ -73,17 +87,15 @@ func (p *Push) writeWholes(batch []*task) (all []*durable.Change, err error) {
 	var bytes []byte
 	sizes := make([]int64, len(batch))
 	for i, t := range batch {
-		start := len(bytes)
-		for _, x := range t.parts {
-			bytes = binary.LittleEndian.AppendUint64(bytes, uint64(x.of.number))
+		row := &catalog.Row{Key: t.key, Align: 64, Layout: wholeLayout(len(t.parts))}
+		numbers := make([]int, len(t.parts))
+		for k, x := range t.parts {
+			numbers[k], row.Time = x.of.number, max(row.Time, x.row.Time)
 		}
-		row := &catalog.Row{Key: t.key, Align: 64, Layout: &catalog.Layout{Layout: description.Int64s(ranksRegion, len(t.parts))}}
-		row.Sums = []uint64{checksum.Sum(bytes[start:])}
-		for _, x := range t.parts {
-			row.Time = max(row.Time, x.row.Time)
-		}
+		list := numbersOf(numbers)
+		row.Sums = []uint64{checksum.Sum(list)}
 		sizes[i] = row.Bytes()
-		bytes = append(bytes, make([]byte, start+int(sizes[i])-len(bytes))...)
+		bytes = append(append(bytes, list...), make([]byte, int(sizes[i])-len(list))...)
 		all = append(all, &durable.Change{History: t.history, Put: row})
 	}
 	at, err := p.take(0, sizes)

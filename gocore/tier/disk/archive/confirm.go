@@ -5,8 +5,6 @@ import (
 	"fmt"
 
 	"go.uber.org/atomic"
-
-	"velocpy/gocore/tier/disk/durable"
 )
 
 // mostTries is how often a key is copied whose bytes are not those of its checksums.
@@ -115,9 +113,7 @@ func (t *task) wrong() bool {
 func (p *Push) forget(t *task) {
 	for _, x := range t.parts {
 		for _, r := range x.rooms {
-			if r.Object != (durable.Object{}) {
-				delete(p.rooms, r.Object)
-			}
+			delete(p.rooms, object{x.of.number, r.Object})
 		}
 	}
 }

@@ -30,7 +30,7 @@ func (p *Push) refer(x *part) {
 	}
 	at := func(r durable.Room) int64 {
 		if r.Object != noObject {
-			return p.rooms[r.Object]
+			return p.rooms[object{x.of.number, r.Object}]
 		}
 		return x.news[0].at // the row has one room, which no other row shares
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"velocpy/gocore/base/checksum"
 	"velocpy/gocore/tier/disk/catalog"
 	"velocpy/gocore/tier/disk/durable"
 )
@@ -36,7 +37,7 @@ const (
 // next takes keys from the queue. Those that the archive has in this version are counted, and left out.
 func (p *Push) next() (batch []*task, err error) {
 	bytes, parts := int64(0), 0
-	planned := map[durable.Object]bool{}
+	planned := map[object]bool{}
 	for len(p.queue) > 0 && bytes < batchBytes && parts < batchParts {
 		t := p.queue[0]
 		p.queue = p.queue[1:]
@@ -62,7 +63,7 @@ func (p *Push) next() (batch []*task, err error) {
 
 // look finds the parts of a key, and what the archive lacks of them. there tells that it lacks nothing. Rooms of objects that another part of the batch
 // brings are in planned.
-func (p *Push) look(t *task, planned map[durable.Object]bool) (there bool, err error) {
+func (p *Push) look(t *task, planned map[object]bool) (there bool, err error) {
 	p.guard.Lock()
 	defer p.guard.Unlock()
 	there = true
@@ -78,11 +79,13 @@ func (p *Push) look(t *task, planned map[durable.Object]bool) (there bool, err e
 			if x.rooms, err = x.of.from.Rooms(&x.row); err != nil {
 				return false, fmt.Errorf("rank %d, checkpoint %s of history %.80q: %w", x.of.number, t.key, t.history, err)
 			}
-			for _, r := range x.rooms {
-				if _, has := p.rooms[r.Object]; r.Object != (durable.Object{}) && (has || planned[r.Object]) {
+			for k, r := range x.rooms {
+				of := object{x.of.number, r.Object}
+				at, has := p.rooms[of]
+				if r.Object != noObject && (planned[of] || has && (k > 0 || !p.owned[at])) {
 					continue
 				}
-				planned[r.Object] = true
+				planned[of] = true
 				x.news = append(x.news, move{room: r})
 			}
 		}
@@ -95,7 +98,7 @@ func (p *Push) look(t *task, planned map[durable.Object]bool) (there bool, err e
 			t.stale = append(t.stale, n)
 		}
 	}
-	return there && slices.Equal(listed, numbers), nil
+	return there && slices.Equal(listed, numbers) && p.lists(t, numbers), nil
 }
 
 // has tells whether the archive has this version of a part. Rows with the same checksums, of captures at the same time, have the same bytes.
@@ -108,6 +111,14 @@ func (p *Push) has(x *part, t *task) bool {
 	l, of := row.Layout, x.row.Layout
 	return row.Time == x.row.Time && row.Meta == x.row.Meta && row.Align == x.row.Align &&
 		l.Slot == of.Slot && l.Text == of.Text && slices.Equal(l.Spans, of.Spans) && row.Sums != nil && slices.Equal(row.Sums, x.row.Sums)
+}
+
+// lists tells whether the archive says of the key that it has the parts of these ranks.
+func (p *Push) lists(t *task, numbers []int) bool {
+	id, _ := p.to.State().History(t.history)
+	row, ok := p.to.State().Find(id, t.key)
+	l := wholeLayout(len(numbers))
+	return ok && row.Layout.Text == l.Text && row.Sums != nil && row.Sums[0] == checksum.Sum(numbersOf(numbers))
 }
 
 // listed returns the numbers of the ranks whose parts make up the key in the archive; nil: it is not there.

@@ -39,7 +39,7 @@ func (p *Push) place(batch []*task) error {
 		m.at = next[rank]
 		next[rank] += m.room.End - m.room.From
 		if m.room.Object != noObject {
-			p.rooms[m.room.Object] = m.at
+			p.rooms[object{p.ranks[rank].number, m.room.Object}] = m.at
 		}
 	})
 	for _, t := range batch {

@@ -9,7 +9,8 @@ import (
 
 // Checkpoints go from one store into another as they lie on disk: encoded ones stay encoded, and differences stay differences. What follows is what a copier needs.
 
-// Object names an object of a lineage. Lineages have random numbers, so objects of different stores have different names. The zero value names none.
+// Object names an object of a lineage, in one store: a copy of the store has the same lineage, and if both go on, other objects under the same numbers. The zero
+// value names none.
 type Object struct {
 	Lineage    uint64
 	Number     uint32
