@@ -514,11 +514,12 @@ def test_histories() -> None:
         assert [each.keys for each in found.differing] == [("best", "best"), (2, 2)]
         assert (found.compared, found.equal, bool(found), found.complete) == (3, False, False, True)
         assert found.first is found.differing[0]
-        head = "history 'h' and history 'h': 3 checkpoints compared, 2 differ"
+        assert str(found.first).startswith("checkpoint 'best' of both histories named 'h': 1 of 1 regions differ\n")
+        head = "both histories named 'h': 3 checkpoints compared, 2 differ"
         assert str(found) == f"{head}, 1 only in the first, 2 only in the second\n{found.first}"
         first = one.first_difference(other)
         assert (first.compared, first.differing, first.complete) == (1, found.differing[:1], False)
-        assert "1 checkpoints compared, stopped at the first that differs" in str(first)
+        assert "1 checkpoint compared, stopped at the first that differs" in str(first)
         assert one.compare_all(one)
         assert one.first_difference(one).first is None
         one.clear()

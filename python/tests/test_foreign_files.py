@@ -105,7 +105,7 @@ def test_a_damaged_head_is_repaired(stores: tuple[Path, Path]) -> None:
     with velocpy.open(one, mode="r", host="8MiB") as store, unproved:  # nothing says whose bytes these are
         store.history("h").restore(3)
     done = CliRunner().invoke(main, ["check", str(one), "--repair"])
-    assert "1 heads of data files were written again" in done.output
+    assert "1 head of a data file was written again" in done.output
     assert ondisk.check(one).sound
     with velocpy.open(one, mode="r", host="8MiB") as store:
         assert [bytes(store.history("h").restore(key)["u"]) for key in KEYS] == [content(1, key) for key in KEYS]

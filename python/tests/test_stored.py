@@ -384,6 +384,7 @@ def test_damage_is_named_exactly(path: Path, key: int | str, region: int, offset
     text = invoke("check", path, "--read-data")
     assert text.exit_code == 3
     assert f"key {key!r}, region {name!r}, bytes {start} to {start + nbytes}" in text.stdout
+    assert text.stdout.endswith(": 1 fault, 1 checkpoint damaged\n")
     with velocpy.open(path, mode="r", host="64MiB") as store, pytest.raises(velocpy.errors.CorruptCheckpoint):
         store.history("run").restore(key)
 
@@ -403,7 +404,7 @@ def test_what_is_right_when_it_is_read_once_more_is_not_dropped(path: Path) -> N
     assert ondisk.repair(path, drop=faults) == ondisk.Repaired(False, False, 0, 1)
     flip_in(path, "run", 1, 0, 3)
     text = invoke("check", path, "--read-data", "--repair", "--drop-damaged").stdout
-    assert "1 checkpoints were dropped" in text
+    assert "1 checkpoint was dropped" in text
     assert [entry.key for entry in ondisk.checkpoints(path, "run")] == [0, 2, 3, "7"]
 
 
@@ -486,7 +487,7 @@ def test_what_a_damaged_catalog_lacks_is_found_too(path: Path) -> None:
     flip(catalog, catalog.read_bytes().index(b"run"))
     text = invoke("check", path, "--repair", "--rebuild")
     assert text.exit_code == 3
-    assert "checkpoints were found in the data files" in text.stdout
+    assert "1 checkpoint was found in the data files" in text.stdout
     assert messages("check", path, "--read-data")[-1]["checkpoints"] == 6
 
 
@@ -521,7 +522,7 @@ def test_an_index_is_repaired(path: Path) -> None:
     fault, told = messages("check", path, code=3)
     assert (fault["kind"], fault["file"], fault["offset"], fault["harmless"]) == ("index", file.name, 4096, True)
     assert told["damaged"] == 0
-    assert "1 indexes of data files were written again" in invoke("check", path, "--repair").stdout
+    assert "1 index of a data file was written again" in invoke("check", path, "--repair").stdout
     assert messages("check", path)[-1]["sound"]
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from .interfaces import Key
+from .quantity import counted
 
 __all__ = ["Comparison", "HistoryComparison", "RegionDifference", "ValueDifference"]
 
@@ -176,8 +177,11 @@ class Comparison:
 
     def _lines(self) -> Iterator[str]:
         (one, other), (key, other_key) = self.histories, self.keys
-        both = f"checkpoint {key!r} of history {one!r} and "
-        both += f"of history {other!r}" if key == other_key else f"checkpoint {other_key!r} of history {other!r}"
+        if (one, key) == (other, other_key):  # of two stores
+            both = f"checkpoint {key!r} of both histories named {one!r}"
+        else:
+            both = f"checkpoint {key!r} of history {one!r} and "
+            both += f"of history {other!r}" if key == other_key else f"checkpoint {other_key!r} of history {other!r}"
         if self.equal:
             yield f"{both}: equal" + ("" if self.same_meta else ", with another meta")
             return
@@ -224,13 +228,18 @@ class HistoryComparison:
         return self.equal
 
     def __str__(self) -> str:
-        words = [f"{self.compared} checkpoints compared", f"{len(self.differing)} differ"]
+        words = [
+            f"{counted(self.compared, 'checkpoint')} compared",
+            counted(len(self.differing), "differs", "differ"),
+        ]
         if not self.complete:
             words[1] = "stopped at the first that differs"
         words += [
             f"{len(keys)} only in the {side}" for keys, side in zip(self.only_in_one, _SIDES, strict=True) if keys
         ]
-        head = f"history {self.histories[0]!r} and history {self.histories[1]!r}: {', '.join(words)}"
+        one, other = self.histories
+        both = f"both histories named {one!r}" if one == other else f"history {one!r} and history {other!r}"
+        head = f"{both}: {', '.join(words)}"
         return head if self.first is None else f"{head}\n{self.first}"
 
 

@@ -27,6 +27,18 @@ def sized(nbytes: float) -> str:
     return f"{value / 1024:.1f} EiB"
 
 
+def counted(number: int, one: str, more: str = "") -> str:
+    """A number of things, with their name in the singular or the plural: without ``more`` by an s.
+
+    Examples
+    --------
+    >>> from velocpy.quantity import counted
+    >>> counted(1, "fault"), counted(0, "fault"), counted(2, "history", "histories")
+    ('1 fault', '0 faults', '2 histories')
+    """
+    return f"{number} {one}" if number == 1 else f"{number} {more or one + 's'}"
+
+
 def exact(nbytes: int) -> str:
     """The same with the number of bytes, for messages in which a few bytes decide.
 

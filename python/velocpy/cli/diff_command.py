@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from velocpy.errors import REMEDIES, CheckpointNotFound, Status
-from velocpy.quantity import sized
+from velocpy.quantity import counted, sized
 
 from .exits import Exit
 from .output import examples, json_option, message
@@ -280,7 +280,7 @@ class _Lines(_Output):
     def end(self) -> None:
         found = f"{self.differing or 'none'} of them {'differ' if self.differing > 1 else 'differs'}"
         found = "no difference" if self.equal else found
-        number = f"{self.checkpoints} checkpoint{'s' if self.checkpoints != 1 else ''}"
+        number = counted(self.checkpoints, "checkpoint")
         click.echo(f"{number} compared, {sized(self.read_nbytes)} of either store read: {found}")
 
 

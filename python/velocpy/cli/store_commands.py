@@ -15,7 +15,7 @@ from typing import Any, Literal
 import click
 
 from velocpy.errors import DamagedStore, InvalidArgument, NotAStore
-from velocpy.quantity import sized
+from velocpy.quantity import counted, sized
 from velocpy.times import for_json, shown
 
 from .exits import Exit
@@ -282,8 +282,9 @@ def _checked(path: str, read_data: bool, subset: str | None) -> Any:
 def summary(report: Any) -> str:
     """What a check has found, in one line."""
     read = f", {report.read} of them read ({sized(report.read_nbytes)})" if report.read else ""
-    found = "no damage" if report.sound else f"{len(report.faults)} faults, {report.damaged} checkpoints damaged"
-    text = f"{report.checkpoints} checkpoints ({sized(report.nbytes)}){read}: {found}"
+    found = f"{counted(len(report.faults), 'fault')}, {counted(report.damaged, 'checkpoint')} damaged"
+    found = "no damage" if report.sound else found
+    text = f"{counted(report.checkpoints, 'checkpoint')} ({sized(report.nbytes)}){read}: {found}"
     for number, what in (
         (report.without_checksums, "without checksums"),
         (report.unknown, "of a later version"),
@@ -297,7 +298,8 @@ def summary(report: Any) -> str:
             "as when it was killed, or the last batch is damaged"
         )
     if report.unused:
-        text += f"; {len(report.unused)} unused data files ({sized(sum(file.nbytes for file in report.unused))})"
+        nbytes = sum(file.nbytes for file in report.unused)
+        text += f"; {counted(len(report.unused), 'unused data file')} ({sized(nbytes)})"
     return text
 
 
@@ -305,16 +307,21 @@ def repairs_made(done: Any) -> str:
     """What a repair has done, in one line."""
     made = [
         *(["the identity was written again"] if done.identity else []),
-        *([f"{done.heads} heads of data files were written again"] if done.heads else []),
-        *([f"{done.indexes} indexes of data files were written again"] if done.indexes else []),
-        *([f"{done.found} checkpoints were found in the data files"] if done.found else []),
-        *([f"{done.changed} versions there are not what was written, or were written over"] if done.changed else []),
-        *([f"{done.unproven} have no checksums: --keep-unproven takes them too"] if done.unproven else []),
+        *_made(done.heads, "head of a data file was", "heads of data files were", "written again"),
+        *_made(done.indexes, "index of a data file was", "indexes of data files were", "written again"),
+        *_made(done.found, "checkpoint was", "checkpoints were", "found in the data files"),
+        *_made(done.changed, "version there is", "versions there are", "not what was written, or written over since"),
+        *_made(done.unproven, "has", "have", "no checksums: --keep-unproven takes them too"),
         *(["the catalog was written anew"] if done.catalog else []),
-        *([f"{done.dropped} checkpoints were dropped"] if done.dropped else []),
-        *([f"{done.spared} stay, as their bytes were right or could not be read"] if done.spared else []),
+        *_made(done.dropped, "checkpoint was", "checkpoints were", "dropped"),
+        *_made(done.spared, "checkpoint stays", "checkpoints stay", "as the bytes were right or could not be read"),
     ]
     return f"repaired: {', '.join(made) or 'nothing that could be'}"
+
+
+def _made(number: int, one: str, more: str, what: str) -> list[str]:
+    """What was done with so many things; nothing with none."""
+    return [f"{counted(number, one, more)} {what}"] if number else []
 
 
 @click.command(epilog=examples("velocpy gc /scratch/run", "velocpy gc /scratch/run --dry-run --json"))
