@@ -17,7 +17,17 @@ import pytest
 
 import velocpy
 
-PAGES = ["archive.md", "budgets.md", "clusters.md", "jax.md", "observing.md", "solvers.md", "training.md", "wheels.md"]
+PAGES = [
+    "archive.md",
+    "budgets.md",
+    "clusters.md",
+    "jax.md",
+    "notebooks.md",
+    "observing.md",
+    "solvers.md",
+    "training.md",
+    "wheels.md",
+]
 
 
 def blocks(root: Path, page: str, language: str) -> list[str]:
