@@ -126,7 +126,7 @@ def test_a_claim_is_missed_by_the_median_of_one_of_its_bars():
 def test_peers_and_ceilings_have_columns_of_their_own():
     commits = result("commits", "commits a second, of SQLite", 1.0, 0.9, at_least=True)
     assert table_of([commits])[2].split(" | ")[1:3] == [
-        "of commits: SQLite in WAL mode",
+        "of commits: SQLite in WAL mode; of archives: a file for each rank, MPI-IO",
         "raw writes with as many per fdatasync; O_DIRECT beside it",
     ]
     ring = result("shot-link", "x: of the ring's blocked time", 0.2, 0.5)

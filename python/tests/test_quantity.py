@@ -55,8 +55,8 @@ def test_messages(case: str) -> None:
 
 def test_the_line_of_a_check() -> None:
     report = SimpleNamespace(
-        checkpoints=1, nbytes=1 << 20, read=0, sound=True, faults=(), without_checksums=0, unknown=0, superseded=0,
-        torn_nbytes=123_456, unused=(),
+        checkpoints=1, nbytes=1 << 20, read=0, sound=True, faults=(), damaged=0, without_checksums=0, unknown=0,
+        superseded=0, torn_nbytes=123_456, unused=(),
     )  # fmt: skip
     assert "the catalog ends in 120.6 KiB that are no whole batch" in summary(report)
 

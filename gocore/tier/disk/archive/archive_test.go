@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -269,6 +270,16 @@ func (r *run) complete(before archived) archived {
 	return all
 }
 
+// few lets properties be checked so many times until the test ends.
+func few(t *testing.T, checks string) {
+	t.Helper()
+	usual := flag.Lookup("rapid.checks").Value.String()
+	if err := flag.Set("rapid.checks", checks); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = flag.Set("rapid.checks", usual) })
+}
+
 func sameContents(a, b archived) bool { return fmt.Sprint(a) == fmt.Sprint(b) }
 
 func (r *run) require(want archived) {
@@ -298,6 +309,9 @@ func dataFiles(t fataler, fs vfs.FS) (names []string) {
 // Whatever ranks have put, replaced and dropped, each push leaves the newest versions of all keys that every rank has, in exactly as many files as asked for; what
 // was complete before and is dropped later stays. A second push finds nothing to do.
 func TestAnArchiveHasWhatAllRanksHave(t *testing.T) {
+	if underRace { // a check takes ten times as long
+		few(t, "25")
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		most := 3 // rounds
 		if underRace {
