@@ -1,5 +1,5 @@
-// Package aggregation decides which file of an archive takes the checkpoints of which rank, and where in the file they lie (Gossman et al., "Scalable I/O aggregation
-// for asynchronous multi-level checkpointing", section 4).
+// Package aggregation decides which file of an archive takes the checkpoints of which rank (Gossman et al., "Scalable I/O aggregation for asynchronous multi-level
+// checkpointing", section 4).
 //
 // The paper gives each file as many neighbouring nodes as any other, and leaves files of different sizes to chance; it names groups that are balanced by prefix sums as
 // a possible extension. Here they are the rule: the ranks of a file are neighbours, and the largest file is as small as neighbours allow.

@@ -2,7 +2,6 @@ package archive
 
 import (
 	"encoding/binary"
-	"slices"
 
 	"velocpy/gocore/base/checksum"
 	"velocpy/gocore/base/description"
@@ -13,8 +12,8 @@ import (
 // ranksRegion is the region of a complete key that has the numbers of its ranks.
 const ranksRegion = "ranks"
 
-// wholeLayout is the layout of the checkpoint that lists so many ranks.
-func wholeLayout(count int) *catalog.Layout {
+// listLayout is the layout of the checkpoint that lists so many ranks.
+func listLayout(count int) *catalog.Layout {
 	return &catalog.Layout{Layout: description.Int64s(ranksRegion, count)}
 }
 
@@ -31,7 +30,7 @@ func (p *Push) commit(batch []*task) error {
 	if len(batch) == 0 {
 		return nil
 	}
-	wholes, err := p.writeWholes(batch)
+	lists, err := p.writeLists(batch)
 	if err != nil {
 		return err
 	}
@@ -60,8 +59,8 @@ func (p *Push) commit(batch []*task) error {
 		}
 		p.done.Parts += len(of)
 		serial++
-		wholes[i].Put.Serial = serial
-		of = append(of, wholes[i])
+		lists[i].Put.Serial = serial
+		of = append(of, lists[i])
 		for _, n := range t.stale {
 			of = append(of, &durable.Change{History: PartName(n, t.history), Key: t.key, Serial: serial, Drop: true})
 		}
@@ -82,12 +81,12 @@ func (p *Push) commit(batch []*task) error {
 	return nil
 }
 
-// writeWholes writes the lists of ranks of keys into the first file, and returns the changes that commit them.
-func (p *Push) writeWholes(batch []*task) (all []*durable.Change, err error) {
+// writeLists writes the lists of ranks of keys into the first file, and returns the changes that commit them.
+func (p *Push) writeLists(batch []*task) (all []*durable.Change, err error) {
 	var bytes []byte
 	sizes := make([]int64, len(batch))
 	for i, t := range batch {
-		row := &catalog.Row{Key: t.key, Align: 64, Layout: wholeLayout(len(t.parts))}
+		row := &catalog.Row{Key: t.key, Align: 64, Layout: listLayout(len(t.parts))}
 		numbers := make([]int, len(t.parts))
 		for k, x := range t.parts {
 			numbers[k], row.Time = x.of.number, max(row.Time, x.row.Time)
@@ -106,5 +105,5 @@ func (p *Push) writeWholes(batch []*task) (all []*durable.Change, err error) {
 		c.Off = at
 		at += sizes[i]
 	}
-	return all, p.to.Space().Write(all[0].Off, slices.Clip(bytes))
+	return all, p.to.Space().Write(all[0].Off, bytes)
 }

@@ -50,7 +50,7 @@ func (p *Push) verify(batch []*task) error {
 	for _, t := range batch {
 		for _, x := range t.parts {
 			switch {
-			case x.known || x.err != nil:
+			case x.known || x.err != nil || x.wrong:
 			case x.seen != nil:
 				x.wrong = !x.seen.Sound()
 			default:
@@ -68,7 +68,7 @@ func (p *Push) verify(batch []*task) error {
 		for i := next.Inc() - 1; i < int64(len(all)) && !failed.Load(); i = next.Inc() - 1 {
 			x := all[i]
 			if x.wrong = !v.Sound(&x.row, x.off); !x.wrong && x.row.Sums == nil {
-				x.err = x.of.from.Names(x.rooms)
+				x.err = x.of.from.NamesStore(x.rooms)
 			}
 		}
 		return nil

@@ -11,6 +11,7 @@ import (
 
 	"velocpy/gocore/base/memory"
 	"velocpy/gocore/base/safego"
+	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/tier/disk/durable"
 	"velocpy/gocore/tier/disk/segment"
 )
@@ -100,7 +101,7 @@ func pieces(batch []*task) []piece {
 	return all
 }
 
-// workers runs a function in as many goroutines as there are writers, and returns the errors of all. The function is told the first error of the others.
+// workers runs a function in as many goroutines as there are writers, and returns the errors of all. The function is told whether another one has failed.
 func (p *Push) workers(most int, f func(failed *atomic.Bool) error) error {
 	count := min(cmp.Or(p.o.Writers, DefaultWriters), most)
 	errs := make([]error, count)
@@ -120,7 +121,7 @@ func (p *Push) workers(most int, f func(failed *atomic.Bool) error) error {
 	return errors.Join(errs...)
 }
 
-// copyAll copies the rooms of a batch. What cannot be read of a store is an error of the part.
+// copyAll copies the rooms of a batch. What cannot be read of a store is damage of the part, or its error.
 func (p *Push) copyAll(batch []*task) error {
 	for _, t := range batch {
 		for _, x := range t.parts {
@@ -147,7 +148,11 @@ func (p *Push) copyAll(batch []*task) error {
 			err := durable.CopyRange(c.of.of.from.Space(), c.from, c.end, p.to.Space(), c.at, buffer.Bytes(0, copyBytes), seen)
 			if bad := (durable.SourceError{}); errors.As(err, &bad) {
 				guard.Lock()
-				c.of.err = cmp.Or(c.of.err, bad.Err)
+				if vfs.Unreadable(bad.Err) { // the medium has lost the bytes, and the other keys go on
+					c.of.wrong = true
+				} else {
+					c.of.err = cmp.Or(c.of.err, bad.Err)
+				}
 				guard.Unlock()
 			} else if err != nil {
 				return fmt.Errorf("%s: %w", segment.FileName(uint64(c.file)+1), err)

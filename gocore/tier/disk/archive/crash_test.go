@@ -187,6 +187,42 @@ func TestAPushBesideWriters(t *testing.T) {
 	}
 }
 
+// A part that its medium has lost is named, and its key left out; the other keys are brought.
+func TestAPartThatCannotBeRead(t *testing.T) {
+	for _, bytes := range []int64{5000, longestStream + 4096} {
+		r := newRun(t, 2)
+		good, bad := place{"forward", model.NumberKey(1)}, place{"forward", model.NumberKey(2)}
+		for rank := range 2 {
+			r.put(rank, good, state{rank, 0, 5000})
+			r.put(rank, bad, state{rank, 0, bytes})
+		}
+		from := r.all()
+		from[1].Store.FS = vfs.NewFaulty(r.nodes, &vfs.Rule{Ops: vfs.OpRead, Name: "data-0000000000000001", From: lost(t, r, 1, bad), Err: unix.EIO})
+		done, err := pushTo(r.shared, from, Options{})
+		if err != nil {
+			t.Fatalf("%d bytes: %v", bytes, err)
+		}
+		if len(done.Damaged) != 1 || done.Damaged[0] != (Damage{1, "forward", bad.key}) || done.Keys != 1 {
+			t.Errorf("%d bytes: %+v", bytes, done)
+		}
+	}
+}
+
+// lost is where a rank's checkpoint begins in its data file. Nothing that the test reads lies behind it.
+func lost(t *testing.T, r *run, rank int, at place) int64 {
+	t.Helper()
+	view, err := durable.Read(r.store(rank))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, _ := view.State().History(at.history)
+	row, _ := view.State().Find(id, at.key)
+	if err := view.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return view.InFile(row.Extents[0])
+}
+
 // A part whose bytes are not those of its checksums is named, and its key left out.
 func TestADamagedPart(t *testing.T) {
 	r := newRun(t, 2)

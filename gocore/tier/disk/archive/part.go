@@ -91,17 +91,18 @@ func (p *Push) look(t *task, planned map[object]bool) (there bool, err error) {
 		}
 		t.parts = append(t.parts, x)
 	}
-	listed := p.listed(t)
+	having := p.having(t)
 	t.stale = nil
-	for _, n := range listed {
+	for _, n := range having {
 		if !slices.Contains(numbers, n) {
 			t.stale = append(t.stale, n)
 		}
 	}
-	return there && slices.Equal(listed, numbers) && p.lists(t, numbers), nil
+	return there && slices.Equal(having, numbers) && p.hasList(t, numbers), nil
 }
 
-// has tells whether the archive has this version of a part. Rows with the same checksums, of captures at the same time, have the same bytes.
+// has tells whether the archive has this version of a part. Rows with the same checksums, of captures at the same time, have the same bytes. Without checksums the
+// time tells alone: it counts nanoseconds.
 func (p *Push) has(x *part, t *task) bool {
 	id, _ := p.to.State().History(PartName(x.of.number, t.history))
 	row, ok := p.to.State().Find(id, t.key)
@@ -110,19 +111,20 @@ func (p *Push) has(x *part, t *task) bool {
 	}
 	l, of := row.Layout, x.row.Layout
 	return row.Time == x.row.Time && row.Meta == x.row.Meta && row.Align == x.row.Align &&
-		l.Slot == of.Slot && l.Text == of.Text && slices.Equal(l.Spans, of.Spans) && row.Sums != nil && slices.Equal(row.Sums, x.row.Sums)
+		l.Slot == of.Slot && l.Text == of.Text && slices.Equal(l.Spans, of.Spans) &&
+		slices.Equal(row.Sums, x.row.Sums) && (row.Sums == nil) == (x.row.Sums == nil) && (row.Sums != nil || row.Time != 0)
 }
 
-// lists tells whether the archive says of the key that it has the parts of these ranks.
-func (p *Push) lists(t *task, numbers []int) bool {
+// hasList tells whether the archive has the list of these ranks for a key.
+func (p *Push) hasList(t *task, numbers []int) bool {
 	id, _ := p.to.State().History(t.history)
 	row, ok := p.to.State().Find(id, t.key)
-	l := wholeLayout(len(numbers))
+	l := listLayout(len(numbers))
 	return ok && row.Layout.Text == l.Text && row.Sums != nil && row.Sums[0] == checksum.Sum(numbersOf(numbers))
 }
 
-// listed returns the numbers of the ranks whose parts make up the key in the archive; nil: it is not there.
-func (p *Push) listed(t *task) (numbers []int) {
+// having returns the numbers of the ranks of whose parts the archive has one for a key.
+func (p *Push) having(t *task) (numbers []int) {
 	for _, n := range p.parts[t.history] {
 		id, _ := p.to.State().History(PartName(n, t.history))
 		if _, ok := p.to.State().Serial(id, t.key); ok {

@@ -7,7 +7,7 @@ import (
 	"velocpy/gocore/tier/disk/segment"
 )
 
-// groupAlign is where the bytes of a batch begin in a file, if there are that many: one writer has a stripe of a parallel file system for itself.
+// groupAlign is where the bytes of a batch begin in a file, if there are that many: they share no stripe of a parallel file system with those of the batch before.
 const groupAlign = 1 << 20
 
 // place finds room for what a batch brings. Neighbouring ranks go to one file, one behind the other, and files get bytes as equally as that allows.

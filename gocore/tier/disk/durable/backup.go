@@ -276,7 +276,7 @@ func (b *Backup) namesStore(claims []claim) error {
 	for i, c := range claims {
 		rooms[i] = Room{From: c.from, End: c.end}
 	}
-	return b.from.Names(rooms)
+	return b.from.NamesStore(rooms)
 }
 
 // forget gives up the copies of objects that have wrong ranges, so that the next row that needs the objects copies them again. An object that was wrong

@@ -111,8 +111,8 @@ func CopyRange(from *segment.Space, off, end int64, to *segment.Space, at int64,
 	return nil
 }
 
-// Names returns an error, a SourceError, unless the data files of rooms name this store as theirs. Bytes without checksums prove nothing by themselves.
-func (v *View) Names(rooms []Room) error {
+// NamesStore returns an error, a SourceError, unless the data files of rooms name this store as theirs. Bytes without checksums prove nothing by themselves.
+func (v *View) NamesStore(rooms []Room) error {
 	for _, r := range rooms {
 		if err := v.Space().Proves(r.From, r.End-r.From); err != nil {
 			return SourceError{err}
