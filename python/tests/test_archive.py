@@ -6,7 +6,6 @@ import json
 import os
 import random
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -19,6 +18,7 @@ import numpy as np
 import pytest
 import second_reader
 from conftest import mpi_launcher
+from launching import OPEN_MPI, launch_ranks
 
 import velocpy
 from velocpy import errors, ondisk
@@ -267,6 +267,7 @@ def test_beside_stores_that_are_written_to(tmp_path: Path) -> None:
 KILLED = """
 import sys
 from velocpy.archive import push
+print("begins", flush=True)
 while True:
     push(sys.argv[2:], sys.argv[1], files=2)
     print("pushed", flush=True)
@@ -277,18 +278,21 @@ def test_killed_pushes_harm_nothing(tmp_path: Path) -> None:
     """A process that pushes dies at any moment; the archive is sound, has whole keys, and the next push goes on."""
     stores, archive, rng = compute(tmp_path, 2, range(3)), tmp_path / "archive", random.Random(5)
     push(stores, archive, files=2)
+    cut = 0
     for turn in range(12):
         for rank, path in enumerate(stores):  # each key in a new version, so that there is much to be brought
             with velocpy.open(path, **SIZES) as store:
                 for step in range(3):
                     store.history("forward").checkpoint(step, **state_of(rank, step + 3 * turn))
                 store.history("forward").wait("disk")
-        pushing = subprocess.Popen(
+        with subprocess.Popen(
             [sys.executable, "-c", KILLED, str(archive), *map(str, stores)], stdout=subprocess.PIPE, text=True
-        )
-        time.sleep(rng.uniform(0.1, 0.5))
-        pushing.send_signal(signal.SIGKILL)
-        pushing.communicate()
+        ) as pushing:
+            assert pushing.stdout is not None
+            assert pushing.stdout.readline() == "begins\n"
+            time.sleep(rng.uniform(0, 0.06))
+            pushing.send_signal(signal.SIGKILL)
+            cut += "pushed" not in pushing.stdout.read()
         assert ondisk.check(archive, read_data=True).sound
         with velocpy.open(archive, host="16MiB", mode="r") as store:
             for step in range(3):
@@ -306,6 +310,7 @@ def test_killed_pushes_harm_nothing(tmp_path: Path) -> None:
                 for rank in range(2)
                 for step in range(3)
             )
+    assert cut > 0, "no push was under way when its process was killed"
 
 
 def test_bad_calls(tmp_path: Path) -> None:
@@ -367,28 +372,10 @@ def test_ranks_may_have_any_numbers(tmp_path: Path) -> None:
 # ---- ranks that push together ----
 
 
-def free_port() -> int:
-    with socket.socket() as place:
-        place.bind(("127.0.0.1", 0))
-        return int(place.getsockname()[1])
-
-
 def together(count: int, tmp_path: Path, *what: str) -> list[dict[str, Any]]:
     """What so many ranks of torch.distributed say of a push."""
     pytest.importorskip("torch")
-    shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": str(count)}
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-W", "ignore", str(RANK), "torch", str(tmp_path), *what],
-            env={**os.environ, **shared, "RANK": str(rank), "LOCAL_RANK": str(rank)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for rank in range(count)
-    ]
-    said = [each.communicate(timeout=120)[0] for each in running]
-    assert [each.returncode for each in running] == [0] * count, "\n".join(said)
+    launch_ranks(RANK, count, "torch", tmp_path, *what)
     return reports(tmp_path, count)
 
 
@@ -408,14 +395,9 @@ def test_ranks_of_mpi_push_together(tmp_path: Path) -> None:
     pytest.importorskip("mpi4py")
     launcher = mpi_launcher()
     assert launcher is not None
-    allowed = {
-        "OMPI_ALLOW_RUN_AS_ROOT": "1",
-        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
-    }
     done = subprocess.run(
         [launcher, "-n", "3", sys.executable, "-W", "ignore", str(RANK), "mpi", str(tmp_path), "push"],
-        env={**os.environ, **allowed},
+        env={**os.environ, **OPEN_MPI},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -449,6 +431,32 @@ def test_all_ranks_fail_together(tmp_path: Path) -> None:
             assert text in said[rank][what]["text"]
         assert said[0][what]["rank"] == (1 if of_others[0] == "RankFailed" else None)
         assert said[0][what]["exists"] == (what == "locked")
+
+
+class Alone:
+    """A communicator of one rank."""
+
+    def Get_rank(self) -> int:
+        return 0
+
+    def Get_size(self) -> int:
+        return 1
+
+    def Iallgather(self, sent: Any, received: Any) -> Any:
+        received[:] = sent
+        return self
+
+    def Iallgatherv(self, sent: Any, received: Any) -> Any:
+        received[0][:] = sent
+        return self
+
+    def Test(self) -> bool:
+        return True
+
+
+def test_an_iterator_of_histories_is_read_once(tmp_path: Path) -> None:
+    (store,) = compute(tmp_path, 1, [0])
+    assert push(store, tmp_path / "archive", ranks=Alone(), histories=iter(["forward"])).keys == 1
 
 
 class Late:

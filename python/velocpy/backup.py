@@ -80,7 +80,7 @@ def copied(to: Place, begin: Callable[[Path], Copying]) -> BackedUp:
     """
     target = Path(os.path.abspath(to))  # noqa: PTH100 resolves no links
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise InvalidArgument(f"{str(target)!r} is not an empty directory; a backup needs one of its own.")
+        raise InvalidArgument(f"{str(target)!r} is not an empty directory; a copy needs one of its own.")
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -75,15 +75,9 @@ class _OfMpi:
         all_of_them = np.empty(int(lengths.sum()), np.uint8)
         sent = np.frombuffer(text, np.uint8)
         starts = np.concatenate(([0], np.cumsum(lengths)[:-1]))
-        received = [all_of_them, (lengths.tolist(), starts.tolist()), self._byte()]
-        _await(self._comm.Iallgatherv([sent, self._byte()], received).Test, self._timeout)
-        return _cut(all_of_them, starts, lengths)
-
-    @staticmethod
-    def _byte() -> Any:
-        from mpi4py import MPI  # the caller has a communicator of it
-
-        return MPI.BYTE
+        received = [all_of_them, (lengths.tolist(), starts.tolist())]
+        _await(self._comm.Iallgatherv(sent, received).Test, self._timeout)
+        return [all_of_them[at : at + length].tobytes() for at, length in zip(starts, lengths, strict=True)]
 
 
 class _OfTorch:
@@ -111,9 +105,3 @@ class _OfTorch:
         _await(work.is_completed, self._timeout)
         work.wait()
         return np.stack([values.numpy() for values in all_of_them])
-
-
-def _cut(
-    texts: np.ndarray[Any, np.dtype[np.uint8]], starts: Sequence[int] | Any, lengths: Sequence[int] | Any
-) -> list[bytes]:
-    return [texts[start : start + length].tobytes() for start, length in zip(starts, lengths, strict=True)]

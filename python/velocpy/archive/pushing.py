@@ -90,8 +90,8 @@ def push(
     writers
         Goroutines that copy, for all files together, 1 to 1024; None: 8.
     timeout
-        Seconds to wait for an open store to become durable, and with ``ranks=`` for the other ranks; None: as long as
-        it takes.
+        Seconds to wait for an open store to become durable, and with ``ranks=`` for the other ranks, and for the lowest
+        while it pushes; None: as long as it takes.
 
     Returns
     -------
@@ -235,19 +235,19 @@ class _Pushing(Opened):
 def _push_together(others: Exchange, store: Any, options: Callable[[], _Options], timeout: float | None) -> Pushed:
     """What each rank does: it tells the lowest where its store lies, which pushes, and tells all what came of it."""
     mine: BaseException | None = None
-    text = b""
+    chosen: _Options | None = None
     try:
         if not isinstance(store, (str, os.PathLike, Store)):
             raise InvalidType(f"with ranks=, stores is the store of this rank alone, and not a {type(store).__name__}.")
-        wanted, path = str(options()), _path(store, timeout)
-        text = json.dumps({"path": bytes_of_path(path), "store": _identity(path), "wanted": wanted}).encode()
+        chosen, path = options(), _path(store, timeout)
+        text = json.dumps({"path": bytes_of_path(path), "store": _identity(path), "wanted": str(chosen)}).encode()
     except BaseException as error:  # whatever it is, the others must not wait for this rank
         mine, text = error, json.dumps({"error": f"{type(error).__name__}: {error}"}).encode()
     told = [json.loads(said) for said in others.all_gather(text)]
     _require_all(told, mine)
     outcome = b""
-    if others.rank == 0:
-        mine, outcome = _lowest(told, options())
+    if others.rank == 0 and chosen is not None:
+        mine, outcome = _lowest(told, chosen)
     came = json.loads(others.all_gather(outcome)[0])
     if mine is not None:
         raise mine

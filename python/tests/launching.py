@@ -1,0 +1,40 @@
+"""Several processes as ranks of one run."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+#: Open MPI is careful with the superuser and with few processors; containers and small machines have these.
+OPEN_MPI = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+}
+
+
+def launch_ranks(script: Path, count: int, *arguments: object) -> None:
+    """Runs a script as so many ranks of torch.distributed, and waits until all have ended well."""
+    shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port()), "WORLD_SIZE": str(count)}
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-W", "ignore", str(script), *map(str, arguments)],
+            env={**os.environ, **shared, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for rank in range(count)
+    ]
+    said = [each.communicate(timeout=120)[0] for each in running]
+    assert [each.returncode for each in running] == [0] * count, "\n".join(said)
+
+
+def _free_port() -> int:
+    with socket.socket() as place:
+        place.bind(("127.0.0.1", 0))
+        return int(place.getsockname()[1])
