@@ -7,15 +7,13 @@ import json
 import os
 import pickle
 import shutil
-import socket
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from launching import launch_ranks
 
 import velocpy
 from velocpy import errors
@@ -419,28 +417,9 @@ def test_ranks_with_directories_of_their_own_keep_what_the_coordinator_keeps(tmp
         assert [found["x0"][0], found["x1"][0]] == [value, value]
 
 
-def free_port() -> int:
-    with socket.socket() as place:
-        place.bind(("127.0.0.1", 0))
-        return int(place.getsockname()[1])
-
-
 def ranks(count: int, action: str, path: Path, report: Path) -> list[dict[str, Any]]:
     """What so many ranks report of an action."""
-    script = Path(__file__).with_name("dcp_rank.py")
-    shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": str(count)}
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-W", "ignore", str(script), action, str(path), str(report)],
-            env={**os.environ, **shared, "RANK": str(rank), "LOCAL_RANK": str(rank)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for rank in range(count)
-    ]
-    said = [each.communicate(timeout=120)[0] for each in running]
-    assert [each.returncode for each in running] == [0] * count, "\n".join(said)
+    launch_ranks(Path(__file__).with_name("dcp_rank.py"), count, action, path, report)
     return [json.loads((report / f"{action}-{rank}.json").read_text()) for rank in range(count)]
 
 

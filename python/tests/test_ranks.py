@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import mpi_launcher
+from launching import OPEN_MPI
 from rank import COUNT
 
 import velocpy
@@ -136,16 +137,9 @@ def launch(launcher: list[str], folder: Path, kind: str, *more: str) -> list[dic
     """Lets the ranks work in one folder, and checks what holds for all kinds of them."""
     tier, results = folder / "tier", folder / "results"
     results.mkdir()
-    # Open MPI is careful with the superuser and with few processors; containers and small machines have these.
-    allowed = {
-        "OMPI_ALLOW_RUN_AS_ROOT": "1",
-        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        "OMPI_MCA_rmaps_base_oversubscribe": "1",
-        "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
-    }
     done = subprocess.run(
         [*launcher, str(RANK), kind, str(tier), str(results), HOST, DISK, *more],
-        env={**os.environ, "OMP_NUM_THREADS": "1", **allowed},
+        env={**os.environ, "OMP_NUM_THREADS": "1", **OPEN_MPI},
         cwd=folder,
         stdin=subprocess.DEVNULL,
         capture_output=True,
