@@ -16,22 +16,22 @@ const (
 )
 
 // Blocker tells why a capture waits now. A capture behind others in the queue of its tier waits for the reason of the first of them. O(1).
-func (e *Engine) Blocker(c *Capture) Blocker {
+func (cs *captures) Blocker(c *Capture) Blocker {
 	if c.Phase != Waiting || c.claim == nil || c.claim.over {
 		return ByOther
 	}
-	tr, first := e.tiers[c.Tier], c.claim
+	tr, first := cs.tiers[c.Tier], c.claim
 	if front, ok := tr.claims.peek(); ok && !front.over {
 		first = front
 	}
 	var l *link
-	if c.Tier < len(e.links) {
-		l = e.links[c.Tier]
+	if c.Tier < len(cs.links) {
+		l = cs.links[c.Tier]
 	}
 	dirty := tr.bytes[fragment.Dirty]
 	full := dirty > 0 && (l == nil || len(l.refused) > 0)
 	switch {
-	case first.verdict == waits && l != nil && l.flushing == 0 && l.paused == e.tiers[l.lower].version+1:
+	case first.verdict == waits && l != nil && l.flushing == 0 && l.paused == cs.tiers[l.lower].version+1:
 		return ByFull
 	case first.verdict == waits:
 		return ByFlush
@@ -43,17 +43,4 @@ func (e *Engine) Blocker(c *Capture) Blocker {
 		return ByLoad
 	}
 	return ByOther
-}
-
-// pinCopy changes the number of readers that pin a copy in tier t.
-func (e *Engine) pinCopy(t int, id fragment.ID, readers int32) {
-	f := e.tiers[t].table.At(id)
-	was := f.Pins > 0
-	f.Pins += readers
-	switch now := f.Pins > 0; {
-	case now && !was:
-		e.tiers[t].pinned += f.Size
-	case was && !now:
-		e.tiers[t].pinned -= f.Size
-	}
 }

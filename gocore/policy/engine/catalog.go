@@ -23,9 +23,9 @@ type Catalog interface {
 }
 
 // catalogued tells whether a catalog lists the checkpoints in tier t.
-func (e *Engine) catalogued(t int) bool { return e.tiers[t].Durable && e.cfg.Catalog != nil }
+func (s *state) catalogued(t int) bool { return s.tiers[t].Durable && s.cfg.Catalog != nil }
 
 // asksKeeper tells whether a room of tier t may be needed when its record gives it back.
-func (e *Engine) asksKeeper(t int) bool {
-	return e.cfg.Catalog != nil && (e.tiers[t].Durable || e.tiers[t].Referring)
+func (s *state) asksKeeper(t int) bool {
+	return s.cfg.Catalog != nil && (s.tiers[t].Durable || s.tiers[t].Referring)
 }

@@ -102,51 +102,57 @@ const (
 	mostLoads = 512
 )
 
-// loadsEnough tells whether the link has as many prefetches under way as it may have.
-func (e *Engine) loadsEnough(l *link) bool {
-	return l.loads >= fewLoads && (l.loading >= min(loadBytes, e.tiers[l.upper].Capacity/loadShare) || l.loads >= mostLoads)
+// Engine holds all the state of one store's cache. What it does is done by its parts, each of them one concern with the state that only this concern has.
+type Engine struct {
+	*state
+	*captures
+	*checkpoints
+	*copies
+	*objects
+	*dependencies
+	*forms
+	*rooms
+	*budgets
+	*flushes
+	*forecasts
+	*loads
+	*prefetches
+	*orders
+	*restores
+	*readings
+	*transfers
+	*waiters
 }
 
-// Engine holds all the state of one store's cache.
-type Engine struct {
-	cfg           Config
-	tiers         []*tier
-	links         []*link    // by their upper tier
-	histories     []*History // by lane
-	owners        *History   // of objects without a checkpoint; nil: there were none
-	byName        map[string]*History
-	heads         []int64    // by lane
-	places        []int64    // by lane: the heads on the axis of intervals
-	intervals     []int64    // by lane: the weight of one interval, so that distances of several histories compare
-	moved         []*History // their restore orders may have changed since follow ran
-	unneeded      []unneeded // copies that nobody needs any more since followUnneeded ran
-	outlives      bool       // a catalog lists the checkpoints of a tier
-	paced         bool       // a pace has changed since compare ran
-	slots         []*Record
-	vacant        []uint32
-	count         int64 // operations so far: the clock of staleness
-	waiting       map[*Record][]*Restore
-	passing       [2]ways // by direction: transfers that bypass the faster tiers
-	woken         []any
-	durable       map[*Record][]*Wait
-	lost          map[uint64]error
-	toPrefetch    []*History // those whose prefetcher may have work
-	prefetchSpare []*History // the list's other buffer
-	turns         turns      // buffer of prefetchTier
-	victims       []*Object  // buffer of evict
-	doneAt        []int64    // buffer of workers
-	running       int        // transfers handed out by Next
-	capturing     int        // captures that have room and are being copied
-	unchained     bool       // a checkpoint of several objects has gone since claims were served
-	forecast      forecast
-	copying       int        // restores under way that end by themselves (copies into the caller's arrays)
-	owed          int        // releases of room that the caller has under way
-	verifying     int        // verifications and readings under way
-	toVerify      []*History // those whose next restores may find unverified copies
-	Stats         Stats
+// state is what the parts share, and how they reach one another.
+type state struct {
+	cfg       Config
+	tiers     []*tier
+	links     []*link    // by their upper tier
+	histories []*History // by lane
+	byName    map[string]*History
+	outlives  bool  // a catalog lists the checkpoints of a tier
+	count     int64 // operations so far: the clock of staleness
+	woken     []any
+	Stats     Stats
 
-	wholeTable, scanLimit int  // the constants of these names, except in tests
-	alwaysDown            bool // tests: captures go to the tier below whenever they may
+	captures     *captures
+	checkpoints  *checkpoints
+	copies       *copies
+	objects      *objects
+	dependencies *dependencies
+	forms        *forms
+	rooms        *rooms
+	budgets      *budgets
+	flushes      *flushes
+	forecasts    *forecasts
+	loads        *loads
+	prefetches   *prefetches
+	orders       *orders
+	restores     *restores
+	readings     *readings
+	transfers    *transfers
+	waiters      *waiters
 }
 
 // tier is one level of the hierarchy.
@@ -230,17 +236,7 @@ type link struct {
 // New returns the engine of an empty store.
 func New(cfg Config) *Engine {
 	cfg.Workers = max(cfg.Workers, 1)
-	e := &Engine{
-		cfg:     cfg,
-		byName:  map[string]*History{},
-		waiting: map[*Record][]*Restore{},
-		durable: map[*Record][]*Wait{},
-		lost:    map[uint64]error{},
-
-		forecast: forecast{surprise: -confidence},
-
-		wholeTable: wholeTable, scanLimit: scanLimit,
-	}
+	e := assemble(&state{cfg: cfg, byName: map[string]*History{}})
 	for i, c := range cfg.Tiers {
 		t := &tier{TierConfig: c, index: i, table: fragment.New[*Object](c.Capacity), hand: fragment.None, listed: c.Durable && cfg.Catalog != nil}
 		t.bytes[fragment.Gap] = c.Capacity
@@ -248,56 +244,82 @@ func New(cfg Config) *Engine {
 		e.outlives = e.outlives || c.Durable && cfg.Catalog != nil
 	}
 	e.join()
-	for d := range e.passing {
-		e.passing[d] = make(ways, max(len(e.links), 1))
+	for d := range e.transfers.passing {
+		e.transfers.passing[d] = make(ways, max(len(e.links), 1))
 	}
 	return e
 }
 
+// assemble makes the parts of an engine, each with the state that all share.
+func assemble(s *state) *Engine {
+	s.captures = &captures{state: s}
+	s.checkpoints = &checkpoints{state: s}
+	s.copies = &copies{state: s}
+	s.objects = &objects{state: s}
+	s.dependencies = &dependencies{state: s}
+	s.forms = &forms{state: s}
+	s.rooms = &rooms{state: s, wholeTable: wholeTable, scanLimit: scanLimit}
+	s.budgets = &budgets{state: s}
+	s.flushes = &flushes{state: s}
+	s.forecasts = &forecasts{state: s, forecast: forecast{surprise: -confidence}}
+	s.loads = &loads{state: s}
+	s.prefetches = &prefetches{state: s}
+	s.orders = &orders{state: s}
+	s.restores = &restores{state: s, waiting: map[*Record][]*Restore{}}
+	s.readings = &readings{state: s}
+	s.transfers = &transfers{state: s}
+	s.waiters = &waiters{state: s, durable: map[*Record][]*Wait{}, lost: map[uint64]error{}}
+	return &Engine{
+		state: s, captures: s.captures, checkpoints: s.checkpoints, copies: s.copies, objects: s.objects, dependencies: s.dependencies, forms: s.forms,
+		rooms: s.rooms, budgets: s.budgets, flushes: s.flushes, forecasts: s.forecasts, loads: s.loads, prefetches: s.prefetches, orders: s.orders,
+		restores: s.restores, readings: s.readings, transfers: s.transfers, waiters: s.waiters,
+	}
+}
+
 // join links every tier to the next shared one.
-func (e *Engine) join() {
-	for i, c := range e.cfg.Tiers {
-		below := slices.IndexFunc(e.cfg.Tiers[i+1:], func(c TierConfig) bool { return !c.Private })
+func (s *state) join() {
+	for i, c := range s.cfg.Tiers {
+		below := slices.IndexFunc(s.cfg.Tiers[i+1:], func(c TierConfig) bool { return !c.Private })
 		if below < 0 {
 			return // nor has any later tier one
 		}
 		l := &link{upper: i, lower: i + 1 + below, down: bandwidth.New(c.WriteRate), up: bandwidth.New(c.ReadRate), passable: unknown, parts: parts{sends: 1, writes: 1}}
-		if c.Durable && !e.tiers[l.lower].Durable {
+		if c.Durable && !s.tiers[l.lower].Durable {
 			panic("engine: " + c.Name + " is durable, and the tier below it is not")
 		}
-		l.dirty.link, l.dirty.below, l.dirty.least = i, e.tiers[l.lower], boundless
-		e.links = append(e.links, l)
+		l.dirty.link, l.dirty.below, l.dirty.least = i, s.tiers[l.lower], boundless
+		s.links = append(s.links, l)
 	}
 }
 
 // Tiers is the number of tiers.
-func (e *Engine) Tiers() int { return len(e.tiers) }
+func (s *state) Tiers() int { return len(s.tiers) }
 
 // Capacity is the budget of a tier in bytes.
-func (e *Engine) Capacity(t int) int64 { return e.tiers[t].Capacity }
+func (s *state) Capacity(t int) int64 { return s.tiers[t].Capacity }
 
 // TakeWoken returns the Notify values of the operations whose state has changed since the last call. The slice is valid until the next call of any
 // method.
-func (e *Engine) TakeWoken() []any {
-	w := e.woken
-	e.woken = e.woken[:0]
+func (s *state) TakeWoken() []any {
+	w := s.woken
+	s.woken = s.woken[:0]
 	return w
 }
 
 // IsMemory tells whether callers can address the bytes of tier t.
-func (e *Engine) IsMemory(t int) bool { return !e.tiers[t].Remote }
+func (s *state) IsMemory(t int) bool { return !s.tiers[t].Remote }
 
 // Below is the tier below tier t, or -1.
-func (e *Engine) Below(t int) int {
-	if t >= len(e.links) {
+func (s *state) Below(t int) int {
+	if t >= len(s.links) {
 		return -1
 	}
-	return e.links[t].lower
+	return s.links[t].lower
 }
 
-func (e *Engine) wake(notify any) {
+func (s *state) wake(notify any) {
 	if notify != nil {
-		e.woken = append(e.woken, notify)
+		s.woken = append(s.woken, notify)
 	}
 }
 
@@ -314,7 +336,7 @@ type History struct {
 	auto       int64
 	sweep      sweep
 	pace       pace
-	inPrefetch bool // in Engine.toPrefetch
+	inPrefetch bool // in prefetches.toPrefetch
 	stopped    bool // its prefetcher has not reached the end of the expected restores
 	started    bool // prefetching has been allowed: by a restore or by the application
 	// promised[t]: the prefetcher of tier t has looked at every expected restore before this place of the order.
@@ -322,8 +344,8 @@ type History struct {
 	verifiedTo int64            // the same for verifications
 	verifySize int64            // of the checkpoint restored last
 	verifies   bool             // the checkpoint restored last was lent
-	inVerify   bool             // in Engine.toVerify
-	moved      bool             // in Engine.moved
+	inVerify   bool             // in readings.toVerify
+	moved      bool             // in orders.moved
 	overtaken  bool             // the latest verification ended too late
 	stuck      [MaxTiers]uint64 // the tier's version when a prefetch found no room
 	readyTo    int64            // every expected checkpoint before this place was in the fastest tier
@@ -332,15 +354,15 @@ type History struct {
 }
 
 // History returns the history of this name. It creates the history if there is none.
-func (e *Engine) History(name string) *History {
-	if h := e.byName[name]; h != nil {
+func (s *state) History(name string) *History {
+	if h := s.byName[name]; h != nil {
 		return h
 	}
-	h := newHistory(name, int32(len(e.histories)), e.cfg.Guess)
-	h.catalog = e.cfg.Catalog
-	e.histories = append(e.histories, h)
-	e.heads, e.places, e.intervals = append(e.heads, h.order.Head()), append(e.places, h.order.Now()), append(e.intervals, alike)
-	e.byName[name] = h
+	h := newHistory(name, int32(len(s.histories)), s.cfg.Guess)
+	h.catalog = s.cfg.Catalog
+	s.histories = append(s.histories, h)
+	s.orders.heads, s.orders.places, s.orders.intervals = append(s.orders.heads, h.order.Head()), append(s.orders.places, h.order.Now()), append(s.orders.intervals, alike)
+	s.byName[name] = h
 	return h
 }
 
@@ -351,7 +373,7 @@ func newHistory(name string, lane int32, guess bool) *History {
 }
 
 // Histories lists the histories in the order of their creation.
-func (e *Engine) Histories() []*History { return e.histories }
+func (s *state) Histories() []*History { return s.histories }
 
 // Len is the number of records of checkpoints that can be restored.
 func (h *History) Len() int { return h.records.n - h.hidden }

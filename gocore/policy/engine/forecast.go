@@ -7,7 +7,7 @@ import "velocpy/gocore/policy/fragment"
 // well be consumed before the rest comes.
 type forecast struct {
 	coming   [MaxTiers]float64 // bytes, by the tier that will capture them
-	surprise int64             // Engine.count at the last operation that is not part of a sweep
+	surprise int64             // state.count at the last operation that is not part of a sweep
 	planned  bool              // the last capture was expected
 	into     int               // the tier of the last capture
 	turn     int               // index of the history whose part is refreshed next
@@ -34,18 +34,25 @@ type sweep struct {
 	bytes    float64 // captured so far
 	awaited  int     // number of its checkpoints that are expected
 	coming   float64 // expected bytes that have not been captured
-	last     int64   // Engine.count at the last capture
+	last     int64   // state.count at the last capture
 	mixed    bool    // the plan has begun before all of it was captured: new captures may find the room of consumed checkpoints
 }
 
+// forecasts keeps the forecast.
+type forecasts struct {
+	*state
+
+	forecast forecast
+}
+
 // foresee updates the forecast from the plan and the checkpoints of h. It does not ask the guess, which may cost more than it is worth.
-func (e *Engine) foresee(h *History) {
+func (fc *forecasts) foresee(h *History) {
 	s, coming := &h.sweep, 0.0
 	s.mixed = s.mixed && h.order.Len() > 0
-	if s.captures > 0 && h.sweeps() && e.count-s.last <= givenUp {
+	if s.captures > 0 && h.sweeps() && fc.count-s.last <= givenUp {
 		coming = float64(max(h.order.Distinct()-s.awaited, 0)) * s.bytes / s.captures
 	}
-	e.forecast.coming[s.top] += coming - s.coming
+	fc.forecast.coming[s.top] += coming - s.coming
 	s.coming = coming
 }
 
@@ -56,30 +63,30 @@ func (h *History) sweeps() bool {
 }
 
 // swept records a capture in tier t; fresh: its key had no checkpoint.
-func (e *Engine) swept(r *Record, t int, fresh bool) {
+func (fc *forecasts) swept(r *Record, t int, fresh bool) {
 	s := &r.Hist.sweep
-	e.forecast.coming[s.top] -= s.coming
-	s.coming, s.top, e.forecast.into = 0, t, t
+	fc.forecast.coming[s.top] -= s.coming
+	s.coming, s.top, fc.forecast.into = 0, t, t
 	s.captures++
 	s.bytes += float64(r.capturedBytes(t))
-	s.last = e.count
-	e.foresee(r.Hist)
-	e.forecast.planned = fresh && r.seq != fragment.Unexpected && r.Hist.sweeps()
-	if !e.forecast.planned {
-		e.forecast.surprise = e.count
+	s.last = fc.count
+	fc.foresee(r.Hist)
+	fc.forecast.planned = fresh && r.seq != fragment.Unexpected && r.Hist.sweeps()
+	if !fc.forecast.planned {
+		fc.forecast.surprise = fc.count
 	}
-	e.forecast.turn = (e.forecast.turn + 1) % len(e.histories)
-	e.foresee(e.histories[e.forecast.turn])
+	fc.forecast.turn = (fc.forecast.turn + 1) % len(fc.histories)
+	fc.foresee(fc.histories[fc.forecast.turn])
 }
 
 // begun records that the plan of h has begun.
-func (e *Engine) begun(h *History) {
+func (fc *forecasts) begun(h *History) {
 	h.sweep.mixed = h.sweep.mixed || h.sweep.coming > 0
-	e.foresee(h)
+	fc.foresee(h)
 }
 
 // foreseen tells whether the forecast is to be trusted.
-func (e *Engine) foreseen() bool { return e.count-e.forecast.surprise >= confidence }
+func (fc *forecasts) foreseen() bool { return fc.count-fc.forecast.surprise >= confidence }
 
 // written tells whether the sweep has captured all that was announced.
 func (f *forecast) written() bool {
@@ -91,12 +98,12 @@ func (f *forecast) written() bool {
 }
 
 // coming is how many bytes are going to come into tier t: captures into it, and overflow of the tiers above.
-func (e *Engine) coming(t int) float64 {
-	sum := e.forecast.coming[t]
-	for _, l := range e.links {
+func (fc *forecasts) coming(t int) float64 {
+	sum := fc.forecast.coming[t]
+	for _, l := range fc.links {
 		if l.lower == t {
-			above := e.tiers[l.upper]
-			sum += (max(e.coming(l.upper)-float64(above.ready()), 0) + float64(above.bytes[fragment.Flushing])) * l.writes
+			above := fc.tiers[l.upper]
+			sum += (max(fc.coming(l.upper)-float64(above.ready()), 0) + float64(above.bytes[fragment.Flushing])) * l.writes
 		}
 	}
 	return sum
@@ -109,13 +116,13 @@ func (tr *tier) ready() int64 {
 
 // late tells whether a flush of o over l should begin now: otherwise the link would not finish before the last bytes come. The link l itself counts
 // at the rate at which bytes come in above it. If o is sure to cross further links, each of them counts at the rate of captures.
-func (e *Engine) late(l *link, o *Object) bool {
-	if e.pressed(l, &e.tiers[l.upper].inflow, hurry) {
+func (fc *forecasts) late(l *link, o *Object) bool {
+	if fc.pressed(l, &fc.tiers[l.upper].inflow, hurry) {
 		return true
 	}
-	captures := &e.tiers[e.forecast.into].inflow
-	for t := l.upper; t < len(e.links); t = e.links[t].lower {
-		if e.pressed(e.links[t], captures, hurrySure) && e.outlies(o, t) {
+	captures := &fc.tiers[fc.forecast.into].inflow
+	for t := l.upper; t < len(fc.links); t = fc.links[t].lower {
+		if fc.pressed(fc.links[t], captures, hurrySure) && fc.outlies(o, t) {
 			return true
 		}
 	}
@@ -123,23 +130,23 @@ func (e *Engine) late(l *link, o *Object) bool {
 }
 
 // pressed tells whether a link is late with the bytes that have to leave its upper tier, at that rate of arrivals.
-func (e *Engine) pressed(l *link, in *inflow, hurry float64) bool {
-	coming := e.coming(l.upper)
-	short := coming - float64(e.tiers[l.upper].ready())
-	return short > 0 && in.faster(l.drain(e)*coming/(hurry*short))
+func (fc *forecasts) pressed(l *link, in *inflow, hurry float64) bool {
+	coming := fc.coming(l.upper)
+	short := coming - float64(fc.tiers[l.upper].ready())
+	return short > 0 && in.faster(l.drain(fc.state)*coming/(hurry*short))
 }
 
 // outlies tells whether more bytes are expected before o than the tiers down to tier t hold.
-func (e *Engine) outlies(o *Object, t int) bool {
+func (fc *forecasts) outlies(o *Object, t int) bool {
 	h := o.first().Hist
 	if o.next() == fragment.Unexpected || h.sweep.captures == 0 {
 		return false
 	}
 	room := 0.0
-	for u, tr := range e.tiers[:t+1] {
-		if e.uses(o, u) {
+	for u, tr := range fc.tiers[:t+1] {
+		if fc.copies.uses(o, u) {
 			room += float64(tr.Capacity) * (float64(o.home.Size) / float64(o.Bytes(u)))
 		}
 	}
-	return float64(o.next()-e.heads[h.lane])*h.sweep.bytes/h.sweep.captures > room
+	return float64(o.next()-fc.orders.heads[h.lane])*h.sweep.bytes/h.sweep.captures > room
 }

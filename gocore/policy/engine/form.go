@@ -76,8 +76,13 @@ func (o *Object) Form(t int) Form {
 	return o.more.shape.Forms[t]
 }
 
+// forms changes what copies consist of, and where they lie: their sizes, encoding in place, relocation.
+type forms struct {
+	*state
+}
+
 // Form is the form of a checkpoint's own object in tier t.
-func (e *Engine) Form(r *Record, t int) Form { return r.own.Form(t) }
+func (fm *forms) Form(r *Record, t int) Form { return r.own.Form(t) }
 
 // Bytes is how many bytes the object has in tier t, or will have at the most.
 func (o *Object) Bytes(t int) int64 {
@@ -105,9 +110,9 @@ func (o *Object) reform(s *Shape) {
 
 // predict lowers the bound for o in tier t to what is expected, whenever a flush asks for room there: what others became since it was refused may say that it
 // needs less. Enlarge raises it again.
-func (e *Engine) predict(o *Object, t int) {
+func (fm *forms) predict(o *Object, t int) {
 	s := o.shape()
-	if e.cfg.Expect == nil || s == nil || s.Forms[t] == Raw || (s.known|s.enlarged)&(1<<t) != 0 {
+	if fm.cfg.Expect == nil || s == nil || s.Forms[t] == Raw || (s.known|s.enlarged)&(1<<t) != 0 {
 		return
 	}
 	for u, id := range o.copies {
@@ -115,7 +120,7 @@ func (e *Engine) predict(o *Object, t int) {
 			return // it is being written
 		}
 	}
-	n := max(1, e.cfg.Expect(o.home, s.Forms[t]))
+	n := max(1, fm.cfg.Expect(o.home, s.Forms[t]))
 	for u := range s.Forms {
 		if s.Forms[u] == s.Forms[t] {
 			s.Sizes[u] = min(s.Sizes[u], n)
@@ -124,7 +129,7 @@ func (e *Engine) predict(o *Object, t int) {
 }
 
 // Enlarge takes the place of Done for a flush whose encoder came to more bytes than were predicted. The flush is repeated with the room of the bound.
-func (e *Engine) Enlarge(now int64, x *Transfer) {
+func (fm *forms) Enlarge(now int64, x *Transfer) {
 	s := x.Obj.shape()
 	for u := range s.Forms {
 		if s.Forms[u] == s.Forms[x.To] && s.known&(1<<u) == 0 {
@@ -132,7 +137,7 @@ func (e *Engine) Enlarge(now int64, x *Transfer) {
 			s.enlarged |= 1 << u
 		}
 	}
-	e.Redo(now, x)
+	fm.flushes.Redo(now, x)
 }
 
 // WasEnlarged tells whether the object has needed more room in tier t than was predicted. So it differs from those that the prediction was learnt from.
@@ -143,7 +148,7 @@ func (o *Object) WasEnlarged(t int) bool {
 
 // settle records that the form of tier t has exactly n bytes there, and gives back the rest of the room that was reserved for it. n is 0 if all of the
 // room is used.
-func (e *Engine) settle(o *Object, t int, n int64) {
+func (fm *forms) settle(o *Object, t int, n int64) {
 	if o.Form(t) == Raw {
 		return
 	}
@@ -160,7 +165,7 @@ func (e *Engine) settle(o *Object, t int, n int64) {
 			s.known |= 1 << u
 		}
 	}
-	e.trim(o, t)
+	fm.trim(o, t)
 }
 
 // forgetSize makes the size of o in tier t unknown, where its copy has gone, if the next one may have another.
@@ -171,8 +176,8 @@ func (o *Object) forgetSize(t int) {
 }
 
 // trim gives back the end of the room of o's copy in tier t that its bytes do not reach.
-func (e *Engine) trim(o *Object, t int) {
-	tr, id := e.tiers[t], o.copies[t]
+func (fm *forms) trim(o *Object, t int) {
+	tr, id := fm.tiers[t], o.copies[t]
 	f, needs := tr.table.At(id), tr.extent(o)
 	if f.Size <= needs {
 		return
@@ -186,8 +191,8 @@ func (e *Engine) trim(o *Object, t int) {
 	if pinned {
 		tr.pinned -= f.Size
 	}
-	e.tellRoom(t, end, f.Size, false)
-	e.emptied(t, tr.table.Free(rest), end, n)
+	fm.copies.tellRoom(t, end, f.Size, false)
+	fm.budgets.emptied(t, tr.table.Free(rest), end, n)
 }
 
 // sent is how many bytes of o cross the link between an upper tier, or the memory of a caller, and a lower one.
@@ -290,7 +295,7 @@ func (p *parts) flushed(x *Transfer) {
 }
 
 // drain is the rate (bytes/s) at which bytes of the upper tier leave over the link.
-func (l *link) drain(e *Engine) float64 {
+func (l *link) drain(e *state) float64 {
 	rate := l.down.Rate() * float64(e.cfg.Workers) / l.sends
 	return rate / (1 + rate*l.stalls/1e9/float64(e.cfg.Workers))
 }
@@ -338,10 +343,10 @@ func (x *Transfer) Rewrote() { x.rewrote = true }
 func (x *Transfer) Spent(ns int64) { x.spent = ns }
 
 // settleTransfer counts what a transfer has really written and sent.
-func (e *Engine) settleTransfer(x *Transfer) {
+func (fm *forms) settleTransfer(x *Transfer) {
 	if x.Stage != Verbatim {
 		x.sent = x.Sends()
-		e.settle(x.Obj, x.To, x.wrote)
+		fm.settle(x.Obj, x.To, x.wrote)
 		if x.rewrote {
 			x.Obj.shape().other |= 1 << x.From
 		}

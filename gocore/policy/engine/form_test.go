@@ -50,7 +50,7 @@ func TestEncodersCostTime(t *testing.T) {
 	near("ns of an encoded flush", float64(l.flushTime(encoded)), float64(stage+way/2))
 	near("ns of a raw flush", float64(l.flushTime(raw)), float64(way))
 	near("bytes/s of the link", e.Use(0).WriteRate, float64(size)*1e9/float64(way))
-	near("bytes/s that leave the host", l.drain(e), float64(size)*1e9/float64(stage+way/2))
+	near("bytes/s that leave the host", l.drain(e.state), float64(size)*1e9/float64(stage+way/2))
 }
 
 // What a flush is refused for it is not refused for ever: once others have become smaller than was predicted, it is predicted anew.

@@ -239,10 +239,10 @@ func (w *world) checkLinks() {
 			if at >= 0 && !l.dirty.least.within(w.e.tiers[l.lower].need(&r.own)) {
 				w.fatalf("%v: dirty, and needs less below than the least, %v", r.Key, l.dirty.least)
 			}
-			if r.own.queuedOn&bit != 0 && r.own.runs&bit == 0 && l.refuses(w.e, &r.own) {
+			if r.own.queuedOn&bit != 0 && r.own.runs&bit == 0 && l.refuses(w.e.state, &r.own) {
 				w.fatalf("%v: its flush is queued, although its room is refused: %v", r.Key, l.refused)
 			}
-			if at >= 0 && !l.refuses(w.e, &r.own) {
+			if at >= 0 && !l.refuses(w.e.state, &r.own) {
 				passable += w.e.tiers[k].within(w.e.row(&r.own, k))
 			}
 			if isDirty := !r.own.gone && r.own.copies[k] != fragment.None && w.e.row(&r.own, k).Class == fragment.Dirty; isDirty != (at >= 0) {

@@ -19,26 +19,33 @@ type needs struct {
 	users []*Object // those that need a copy of the object
 }
 
+// dependencies are copies that need others of the same tier.
+type dependencies struct {
+	*state
+
+	unneeded []unneeded // copies that nobody needs any more since followUnneeded ran
+}
+
 // Need records that o's copy in tier t, which has room there, needs that of another object, until it gives its room back or needs it no more. At most one copy of an
 // object needs another. False: the other copy is not complete, or it needs another one itself, so that a restore would have to read a chain of them; or the tier is none
 // in which copies can need each other.
-func (e *Engine) Need(now int64, o, of *Object, t int) bool {
-	if o == of || !e.canNeed(t, o, of) || o.copies[t] == fragment.None || !e.complete(of, t) || len(o.users()) > 0 || o.hasNeed() || of.hasNeed() {
+func (ds *dependencies) Need(now int64, o, of *Object, t int) bool {
+	if o == of || !ds.canNeed(t, o, of) || o.copies[t] == fragment.None || !ds.copies.complete(of, t) || len(o.users()) > 0 || o.hasNeed() || of.hasNeed() {
 		return false
 	}
 	n := o.extra().needing()
 	n.tier, n.of = t, of
-	e.tiers[t].needs++
+	ds.tiers[t].needs++
 	m := of.extra().needing()
 	m.users = append(m.users, o)
-	e.updateCopy(now, of, t)
+	ds.copies.updateCopy(now, of, t)
 	return true
 }
 
 // canNeed tells whether copies of two objects in tier t may need each other. In the fastest tier of an object readers find plain bytes, and what a catalog lists keeps
 // what it needs by itself. A copy that moves has two places.
-func (e *Engine) canNeed(t int, o, of *Object) bool {
-	tr := e.tiers[t]
+func (ds *dependencies) canNeed(t int, o, of *Object) bool {
+	tr := ds.tiers[t]
 	return !tr.listed && !tr.Referring && t != int(o.top) && t != int(of.top) && o.home.duplicates+of.home.duplicates == 0
 }
 
@@ -48,9 +55,9 @@ func (o *Object) hasNeed() bool {
 }
 
 // NeedNoMore ends Need.
-func (e *Engine) NeedNoMore(now int64, o *Object, t int) {
-	e.releaseNeeded(o, t)
-	e.makeProgress(now)
+func (ds *dependencies) NeedNoMore(now int64, o *Object, t int) {
+	ds.releaseNeeded(o, t)
+	ds.makeProgress(now)
 }
 
 // Loosen tells, before Done, that a flush of a copy which needs another one has brought it to a tier that has all that it needs, and keeps that as long as it. If the flush
@@ -58,11 +65,11 @@ func (e *Engine) NeedNoMore(now int64, o *Object, t int) {
 func (x *Transfer) Loosen() { x.loosens = true }
 
 // loosen makes the need of o's copy in tier t a loose one.
-func (e *Engine) loosen(o *Object, t int) {
+func (ds *dependencies) loosen(o *Object, t int) {
 	if of := o.Source(t); of != nil {
 		o.more.needs.loose = true
-		e.tiers[t].needs--
-		e.unneeded = append(e.unneeded, unneeded{of, t})
+		ds.tiers[t].needs--
+		ds.unneeded = append(ds.unneeded, unneeded{of, t})
 	}
 }
 
@@ -82,9 +89,6 @@ func (o *Object) Related(t int) *Object {
 	return o.more.needs.of
 }
 
-// Offset is where o's copy in tier t lies, which it has.
-func (e *Engine) Offset(o *Object, t int) int64 { return e.row(o, t).Offset }
-
 func (m *more) needing() *needs {
 	if m.needs == nil {
 		m.needs = new(needs)
@@ -102,25 +106,25 @@ func (o *Object) isNeeded(t int) bool {
 
 // releaseNeeded ends the need of o's copy in tier t, unless it is loose. The other copy gives its room back when followUnneeded runs: now the engine may be about to use
 // a gap beside it.
-func (e *Engine) releaseNeeded(o *Object, t int) {
+func (ds *dependencies) releaseNeeded(o *Object, t int) {
 	if o.Source(t) != nil {
-		e.forgetNeed(o)
+		ds.forgetNeed(o)
 	}
 }
 
 // forgetNeed ends the need of a copy of o, which may be loose.
-func (e *Engine) forgetNeed(o *Object) {
+func (ds *dependencies) forgetNeed(o *Object) {
 	if !o.hasNeed() {
 		return
 	}
 	of, t := o.more.needs.of, o.more.needs.tier
 	if !o.more.needs.loose {
-		e.tiers[t].needs--
+		ds.tiers[t].needs--
 	}
 	o.more.needs.of, o.more.needs.loose, o.more.needs.asked = nil, false, false
 	n := of.more.needs
 	n.users = slices.DeleteFunc(n.users, func(u *Object) bool { return u == o })
-	e.unneeded = append(e.unneeded, unneeded{of, t})
+	ds.unneeded = append(ds.unneeded, unneeded{of, t})
 }
 
 // users are the objects of which a copy needs one of o.
@@ -129,24 +133,6 @@ func (o *Object) users() []*Object {
 		return nil
 	}
 	return o.more.needs.users
-}
-
-// flushUsers flushes copies in tier t that need others there, so that these may be evicted then. It tells whether such a flush is under way.
-func (e *Engine) flushUsers(now int64, t int) (some bool) {
-	tr := e.tiers[t]
-	if tr.needs == 0 || t >= len(e.links) {
-		return false
-	}
-	bit := uint8(1) << t
-	for id := tr.table.First(); id != fragment.None; id = tr.table.Next(id) {
-		o := tr.table.At(id).Owner
-		if o == nil || o.Source(t) == nil || o.stuckOn&bit != 0 {
-			continue
-		}
-		e.queueFlush(now, t, o, true)
-		some = some || o.queuedOn&bit != 0
-	}
-	return some
 }
 
 // unneeded is a copy that one other needs no more.
@@ -160,8 +146,8 @@ const sourceShare = 4
 
 // aheadOfSource prefetches what o's copy below tier t needs, which is expected later than o. Loads of all that need it are faster then. If the need is loose, that is
 // also prefetched to the tier of the copy. Where there is no room for it, o is prefetched all the same.
-func (e *Engine) aheadOfSource(now int64, h *History, o *Object, t int) {
-	below := e.Below(t)
+func (ds *dependencies) aheadOfSource(now int64, h *History, o *Object, t int) {
+	below := ds.Below(t)
 	if below < 0 || o.copies[t] != fragment.None {
 		return
 	}
@@ -169,21 +155,21 @@ func (e *Engine) aheadOfSource(now int64, h *History, o *Object, t int) {
 	if of == nil && o.Source(t) == nil {
 		of = o.Related(t)
 	}
-	if of == nil || of.gone || of.next() == fragment.Unexpected || of.copies[t] != fragment.None || e.tiers[t].extent(of) > e.tiers[t].Capacity/sourceShare {
+	if of == nil || of.gone || of.next() == fragment.Unexpected || of.copies[t] != fragment.None || ds.tiers[t].extent(of) > ds.tiers[t].Capacity/sourceShare {
 		return
 	}
 	stuck := h.stuck[t]
-	e.aheadOf(now, h, of, t)
+	ds.prefetches.aheadOf(now, h, of, t)
 	h.stuck[t] = stuck
 }
 
 // followUnneeded gives the copies that were needed back to eviction, and the room of those whose objects are gone.
-func (e *Engine) followUnneeded(now int64) {
-	for len(e.unneeded) > 0 {
-		last := len(e.unneeded) - 1
-		x := e.unneeded[last]
-		e.unneeded = e.unneeded[:last]
-		e.updateCopy(now, x.o, x.t)
-		e.withdrawPromisesOf(now, x.o)
+func (ds *dependencies) followUnneeded(now int64) {
+	for len(ds.unneeded) > 0 {
+		last := len(ds.unneeded) - 1
+		x := ds.unneeded[last]
+		ds.unneeded = ds.unneeded[:last]
+		ds.copies.updateCopy(now, x.o, x.t)
+		ds.loads.withdrawPromisesOf(now, x.o)
 	}
 }

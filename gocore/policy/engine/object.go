@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"velocpy/gocore/policy/fragment"
-	"velocpy/gocore/policy/lifecycle"
 )
 
 // Object is what is placed, moved and evicted: bytes in one form on each tier. A checkpoint refers to the objects that it consists of. An object that
@@ -12,7 +11,7 @@ import (
 type Object struct {
 	home      *Record // whose capture made it
 	more      *more   // what most objects do not need
-	touched   int64   // Engine.count at its capture, or at the latest restore
+	touched   int64   // state.count at its capture, or at the latest restore
 	copying   int32   // restores that copy out of its fastest tier
 	readings  int32   // of copies, that no restore stands for
 	copies    [MaxTiers]fragment.ID
@@ -120,206 +119,39 @@ func (o *Object) fail(err error) {
 	}
 }
 
-// uses tells whether o may be in tier t: its fastest, or any shared tier below.
-func (e *Engine) uses(o *Object, t int) bool {
-	return t == int(o.top) || t > int(o.top) && !e.tiers[t].Private
-}
-
-// complete tells whether tier t holds all bytes of o.
-func (e *Engine) complete(o *Object, t int) bool {
-	id := o.copies[t]
-	return id != fragment.None && o.spoiled&(1<<t) == 0 && e.tiers[t].table.At(id).State.HasBytes()
-}
-
-// fastest is the fastest tier with all bytes of o, or -1.
-func (e *Engine) fastest(o *Object) int { return e.lower(o, -1) }
-
-// hasRoom tells whether o has room in any tier.
-func (e *Engine) hasRoom(o *Object) bool {
-	for t := range e.tiers {
-		if o.copies[t] != fragment.None {
-			return true
-		}
-	}
-	return false
-}
-
-// row is the row of o's copy in tier t. There must be one.
-func (e *Engine) row(o *Object, t int) *fragment.Fragment[*Object] {
-	return e.tiers[t].table.At(o.copies[t])
-}
-
-// step takes the copy of o in tier t through one transition of its life cycle. A transition that the state machine forbids is a defect of the engine.
-// It panics, and the core turns the panic into a clean failure of every later call.
-func (e *Engine) step(o *Object, t int, ev lifecycle.Event) {
-	f := e.row(o, t)
-	next, err := f.State.Next(ev)
-	if err != nil {
-		panic("engine: " + o.home.Hist.Name + "/" + o.home.Key.String() + " in " + e.tiers[t].Name + ": " + err.Error())
-	}
-	f.State = next
-}
-
-// updateCopy updates the class of o's copy in tier t, and the state that depends on it. The copy of an object that is gone, or a spoiled copy, is freed as
-// soon as it has no reader and no transfer.
-func (e *Engine) updateCopy(now int64, o *Object, t int) {
-	id := o.copies[t]
-	if id == fragment.None {
-		return
-	}
-	f := e.tiers[t].table.At(id)
-	if o.gone || o.spoiled&(1<<t) != 0 {
-		if f.Pins == 0 && f.Transfers == 0 && !o.isNeeded(t) {
-			e.vacate(o, t)
-			return
-		}
-		e.setClass(t, f, fragment.Held)
-		e.tiers[t].table.Update(id)
-		if t < len(e.links) {
-			e.links[t].dirty.set(o, false)
-		}
-		return
-	}
-	f.Expected, f.Touched, f.Lane = o.place(), o.touched, o.lane()
-	e.setClass(t, f, e.classify(o, t, f))
-	e.tiers[t].table.Update(id)
-	if t < len(e.links) {
-		e.links[t].setDirty(e, o, f.Class == fragment.Dirty)
-	}
-	if e.tiers[t].behind(f) {
-		e.tiers[t].leaving.look(o, t, f.Class)
-	}
-}
-
-func (e *Engine) classify(o *Object, t int, f *fragment.Fragment[*Object]) fragment.Class {
-	bit := uint8(1) << t
-	switch {
-	case f.Pins > 0:
-		return fragment.Held
-	case f.State == lifecycle.ReadComplete && f.Transfers == 0:
-		return fragment.Promised
-	case f.State.Evictable() && f.Transfers == 0 && !e.tiers[t].retires(f) && !e.tiers[t].unlisted(o) && !o.isNeeded(t):
-		return fragment.Free
-	case f.State != lifecycle.WriteComplete || o.stuckOn&bit != 0 || (t < len(e.links) && !e.tiers[e.links[t].lower].fits(o)):
-		return fragment.Held
-	case o.queuedOn&bit != 0:
-		return fragment.Flushing
-	default:
-		return fragment.Dirty
-	}
-}
-
-func (e *Engine) setClass(t int, f *fragment.Fragment[*Object], c fragment.Class) {
-	tr := e.tiers[t]
-	if was := f.Class; was != c && (c == fragment.Free || was == fragment.Held || was == fragment.Flushing) && (c != fragment.Dirty || e.isFlushable(f.Owner, t)) {
-		e.roomAppeared(t)
-	}
-	n := tr.within(f)
-	tr.bytes[f.Class] -= n
-	tr.bytes[c] += n
-	f.Class = c
-}
-
-// isFlushable tells whether o's copy in tier t might make room by a flush.
-func (e *Engine) isFlushable(o *Object, t int) bool {
-	return t < len(e.links) && !e.links[t].refuses(e, o)
-}
-
-// roomAppeared records that tier t may have room where it had none. Claims and flushes that waited for room are tried again, also in the tiers above,
-// whose flushes tier t may have refused.
-func (e *Engine) roomAppeared(t int) {
-	e.tiers[t].version++
-	for k, l := range e.links[:min(t, len(e.links))] {
-		if l.lower == t && len(l.refused) > 0 {
-			l.retryRefused(boundless)
-			e.roomAppeared(k)
-		}
-	}
-}
-
-// place records that o's copy in tier t is in fragment id, and begins its life cycle there.
-func (e *Engine) place(o *Object, t int, id fragment.ID, ev lifecycle.Event) {
-	tr := e.tiers[t]
-	f := tr.table.At(id)
-	tr.bytes[fragment.Gap] -= f.Size
-	tr.bytes[fragment.Held] += f.Size // room is placed before the end of the tier
-	f.Born, f.Touched, f.Expected, f.Lane = uint32(e.count), o.touched, o.place(), o.lane()
-	tr.table.Update(id)
-	o.copies[t] = id
-	e.tellRoom(t, f.Offset, f.Size, true)
-	e.step(o, t, ev)
-	e.Stats.noteUsed(t, tr.used())
-}
-
-// tellRoom tells the caller that a record got room or gave it back.
-func (e *Engine) tellRoom(t int, off, n int64, taken bool) {
-	if e.cfg.Room != nil {
-		e.cfg.Room(t, off, n, taken)
-	}
-}
-
-// free gives back o's fragment in tier t and returns the gap that it leaves, if any.
-func (e *Engine) free(o *Object, t int) fragment.ID {
-	tr := e.tiers[t]
-	id := o.copies[t]
-	f := tr.table.At(id)
-	off, n := f.Offset, tr.within(f)
-	e.tellRoom(t, off, f.Size, false)
-	tr.bytes[f.Class] -= n
-	tr.bytes[fragment.Gap] += n
-	if t < len(e.links) {
-		e.links[t].dirty.set(o, false)
-	}
-	o.copies[t] = fragment.None
-	e.releaseNeeded(o, t)
-	o.forgetSize(t)
-	spoiled := o.spoiled&(1<<t) != 0
-	o.spoiled &^= 1 << t
-	gap := tr.table.Free(id)
-	e.emptied(t, gap, off, n)
-	if !spoiled { // a spoiled copy would be loaded again with the same result
-		e.lookAgainFor(o, t)
-	}
-	if t == int(o.top) {
-		for _, r := range o.Refs() {
-			r.Hist.readyTo = min(r.Hist.readyTo, r.seq)
-		}
-	}
-	if o != &o.home.own {
-		o.home.duplicates--
-	}
-	e.forget(o.home)
-	return gap
+// objects keeps account of who refers to which object, and of who needs it first.
+type objects struct {
+	*state
 }
 
 // reexpect updates where a restore needs o next, after r, which refers to it, is expected elsewhere.
-func (e *Engine) reexpect(o *Object, r *Record) {
+func (ob *objects) reexpect(o *Object, r *Record) {
 	switch first := o.first(); {
-	case first != r && !e.isSooner(r, first):
+	case first != r && !ob.isSooner(r, first):
 	case first != r && first.Hist == r.Hist:
-		e.precede(o, r)
+		ob.precede(o, r)
 	case o.isShared(): // of r's history another one may be before r, which was not before the first of the other history then
-		e.precede(o, e.soonest(o))
+		ob.precede(o, ob.soonest(o))
 	}
-	e.reweigh(o)
+	ob.reweigh(o)
 }
 
 // isSooner tells whether a is expected before b. Places of several histories compare as at the last time that their paces changed.
-func (e *Engine) isSooner(a, b *Record) bool {
+func (ob *objects) isSooner(a, b *Record) bool {
 	switch {
 	case a.seq == fragment.Unexpected || b.seq == fragment.Unexpected:
 		return a.seq < b.seq
 	case a.Hist == b.Hist:
 		return a.seq < b.seq
 	}
-	return e.distance(a) < e.distance(b)
+	return ob.orders.distance(a) < ob.orders.distance(b)
 }
 
 // soonest is the checkpoint of those which refer to a shared object that is expected first.
-func (e *Engine) soonest(o *Object) *Record {
+func (ob *objects) soonest(o *Object) *Record {
 	first := o.more.refs[0]
 	for _, r := range o.more.refs[1:] {
-		if e.isSooner(r, first) {
+		if ob.isSooner(r, first) {
 			first = r
 		}
 	}
@@ -327,20 +159,20 @@ func (e *Engine) soonest(o *Object) *Record {
 }
 
 // precede makes r the first checkpoint of a shared object. Its history may be another one, whose dirty objects are in another heap.
-func (e *Engine) precede(o *Object, r *Record) {
+func (ob *objects) precede(o *Object, r *Record) {
 	if r.Hist.lane == o.lane() {
 		o.more.first = r
 		return
 	}
 	links := uint8(0)
-	for k, l := range e.links {
+	for k, l := range ob.links {
 		if o.dirtyAt[k] >= 0 {
 			l.dirty.set(o, false)
 			links |= 1 << k
 		}
 	}
 	o.more.first = r
-	for k, l := range e.links {
+	for k, l := range ob.links {
 		if links&(1<<k) != 0 {
 			l.dirty.set(o, true)
 		}
@@ -348,45 +180,45 @@ func (e *Engine) precede(o *Object, r *Record) {
 }
 
 // reweigh updates the rows of o, and its places in the heaps of dirty objects, after it was touched or is expected elsewhere.
-func (e *Engine) reweigh(o *Object) {
+func (ob *objects) reweigh(o *Object) {
 	place, lane := o.place(), o.lane()
-	for t, id := range o.copies[:len(e.tiers)] {
+	for t, id := range o.copies[:len(ob.tiers)] {
 		if id != fragment.None {
-			f := e.tiers[t].table.At(id)
+			f := ob.tiers[t].table.At(id)
 			f.Touched, f.Expected, f.Lane = o.touched, place, lane
-			e.tiers[t].table.Update(id)
-			if t < len(e.links) {
-				e.links[t].dirty.moved(o)
+			ob.tiers[t].table.Update(id)
+			if t < len(ob.links) {
+				ob.links[t].dirty.moved(o)
 			}
 		}
 	}
 }
 
 // refer makes o an object of r as well.
-func (e *Engine) refer(o *Object, r *Record) {
+func (ob *objects) refer(o *Object, r *Record) {
 	m := o.extra()
 	if !m.shared {
 		m.shared, m.refs, m.first = true, []*Record{o.home}, o.home
 	}
 	m.refs = append(m.refs, r)
-	e.reexpect(o, r)
+	ob.reexpect(o, r)
 }
 
 // unlist withdraws the flushes of an object to tiers with a catalog, in which the checkpoint that was this object alone is not listed any more. Its copies
 // in such tiers stay: the catalog may refer to their room until it has recorded that.
-func (e *Engine) unlist(now int64, o *Object) {
-	if !e.outlives {
+func (ob *objects) unlist(now int64, o *Object) {
+	if !ob.outlives {
 		return
 	}
-	for _, l := range e.links {
-		if e.tiers[l.lower].listed {
-			e.unqueue(now, l, o)
+	for _, l := range ob.links {
+		if ob.tiers[l.lower].listed {
+			ob.flushes.unqueue(now, l, o)
 		}
 	}
-	for t := range e.tiers {
-		e.updateCopy(now, o, t)
+	for t := range ob.tiers {
+		ob.copies.updateCopy(now, o, t)
 	}
-	e.wakeAll(now, o)
+	ob.wakeAll(now, o)
 }
 
 // unlisted tells whether the catalog of a tier does not list o: no checkpoint is left that is o alone. A catalog lists whole checkpoints.
@@ -396,7 +228,7 @@ func (tr *tier) unlisted(o *Object) bool {
 
 // unrefer takes away r's reference to o. An object that nobody refers to any more is gone: it is not flushed, and gives back its room, now or when its
 // last reader has gone.
-func (e *Engine) unrefer(now int64, o *Object, r *Record) {
+func (ob *objects) unrefer(now int64, o *Object, r *Record) {
 	if m := o.more; m != nil && m.shared {
 		i := slices.Index(m.refs, r)
 		switch {
@@ -405,58 +237,58 @@ func (e *Engine) unrefer(now int64, o *Object, r *Record) {
 		case len(m.refs) > 1:
 			m.refs = slices.Delete(m.refs, i, i+1)
 			if m.first == r {
-				e.precede(o, m.refs[0])
+				ob.precede(o, m.refs[0])
 			}
-			e.reexpect(o, m.first)
+			ob.reexpect(o, m.first)
 			if r == o.home {
-				e.unlist(now, o)
+				ob.unlist(now, o)
 			}
 			return
 		}
 		m.refs = nil
 	}
-	e.discardObject(now, o)
+	ob.discardObject(now, o)
 }
 
-func (e *Engine) discardObject(now int64, o *Object) {
+func (ob *objects) discardObject(now int64, o *Object) {
 	o.gone = true
-	for k, l := range e.links {
-		if e.unqueue(now, l, o) {
-			e.Stats.CancelledFlush += o.Bytes(k)
-		} else if e.complete(o, k) && o.queuedOn&(1<<k) == 0 && e.lower(o, k) < 0 {
-			e.Stats.AvoidedFlush += o.Bytes(k)
+	for k, l := range ob.links {
+		if ob.flushes.unqueue(now, l, o) {
+			ob.Stats.CancelledFlush += o.Bytes(k)
+		} else if ob.copies.complete(o, k) && o.queuedOn&(1<<k) == 0 && ob.copies.lower(o, k) < 0 {
+			ob.Stats.AvoidedFlush += o.Bytes(k)
 		}
-		e.unstick(o, k)
+		ob.flushes.unstick(o, k)
 	}
-	e.withdrawClaims(now, o, false)
-	e.cancelLoads(o, func(int) {}) // updateCopy frees their room
+	ob.rooms.withdrawClaims(now, o, false)
+	ob.loads.cancelLoads(o, func(int) {}) // updateCopy frees their room
 	if o.hasNeed() && o.more.needs.loose {
-		e.forgetNeed(o)
+		ob.dependencies.forgetNeed(o)
 	}
-	for t := range e.tiers {
-		e.updateCopy(now, o, t)
+	for t := range ob.tiers {
+		ob.copies.updateCopy(now, o, t)
 	}
-	e.followUnneeded(now)
+	ob.dependencies.followUnneeded(now)
 }
 
 // wakeAll checks the waits for the checkpoints that refer to o.
-func (e *Engine) wakeAll(now int64, o *Object) {
+func (ob *objects) wakeAll(now int64, o *Object) {
 	for _, r := range o.Refs() {
-		e.wakeWaits(now, r)
+		ob.waiters.wakeWaits(now, r)
 	}
 }
 
 // resumeAll retries the restores that wait for o.
-func (e *Engine) resumeAll(now int64, o *Object) {
+func (ob *objects) resumeAll(now int64, o *Object) {
 	for _, r := range o.Refs() {
-		e.resume(now, r)
+		ob.restores.resume(now, r)
 	}
 }
 
 // awaited tells whether restores wait for o.
-func (e *Engine) awaited(o *Object) bool {
+func (ob *objects) awaited(o *Object) bool {
 	for _, r := range o.Refs() {
-		if e.Awaited(r) {
+		if ob.restores.Awaited(r) {
 			return true
 		}
 	}
@@ -464,19 +296,19 @@ func (e *Engine) awaited(o *Object) bool {
 }
 
 // lookAgainFor makes the prefetchers of tier t look again at the checkpoints that refer to o.
-func (e *Engine) lookAgainFor(o *Object, t int) {
+func (ob *objects) lookAgainFor(o *Object, t int) {
 	for _, r := range o.Refs() {
-		e.lookAgain(r.Hist, t, r.seq)
+		ob.prefetches.lookAgain(r.Hist, t, r.seq)
 	}
 }
 
 // expectedSoon tells whether the promise of o's copy in tier t still stands. A restore order needs it again within the prefetched part, or a restore
 // waits for it, or for what needs it.
-func (e *Engine) expectedSoon(o *Object, t int) bool {
+func (ob *objects) expectedSoon(o *Object, t int) bool {
 	for _, r := range o.Refs() {
-		if e.Awaited(r) || r.seq != fragment.Unexpected && r.seq < r.Hist.promised[t] {
+		if ob.restores.Awaited(r) || r.seq != fragment.Unexpected && r.seq < r.Hist.promised[t] {
 			return true
 		}
 	}
-	return slices.ContainsFunc(o.users(), func(u *Object) bool { return e.expectedSoon(u, t) })
+	return slices.ContainsFunc(o.users(), func(u *Object) bool { return ob.expectedSoon(u, t) })
 }

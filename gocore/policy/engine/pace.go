@@ -56,33 +56,33 @@ func (p *pace) now(now int64) float64 {
 }
 
 // compare updates the weights of the histories' intervals.
-func (e *Engine) compare(now int64) {
-	if !e.paced {
+func (os *orders) compare(now int64) {
+	if !os.paced {
 		return
 	}
-	e.paced = false
+	os.paced = false
 	shortest := math.Inf(1)
-	for _, h := range e.histories {
+	for _, h := range os.histories {
 		if i := h.pace.now(now); i > 0 && (h.order.Len() > 0 || h.order.Guessing()) {
 			shortest = min(shortest, i)
 		}
 	}
-	for lane, h := range e.histories {
-		e.intervals[lane] = alike
+	for lane, h := range os.histories {
+		os.intervals[lane] = alike
 		if i := h.pace.now(now); i > shortest {
-			e.intervals[lane] = int64(min(math.Round(alike*i/shortest), float64(evict.LongestInterval)))
+			os.intervals[lane] = int64(min(math.Round(alike*i/shortest), float64(evict.LongestInterval)))
 		}
 	}
 }
 
 // distance is how far ahead the restore of an expected checkpoint is.
-func (e *Engine) distance(r *Record) int64 {
+func (os *orders) distance(r *Record) int64 {
 	lane := r.Hist.lane
-	return evict.Distance(r.place-e.places[lane], e.intervals[lane])
+	return evict.Distance(r.place-os.places[lane], os.intervals[lane])
 }
 
 // later tells whether a is needed later than b, an object of another history: a is not expected, or its restore is farther ahead.
-func (e *Engine) later(a, b *Object) bool {
+func (os *orders) later(a, b *Object) bool {
 	x, y := a.next() != fragment.Unexpected, b.next() != fragment.Unexpected
 	switch {
 	case x != y:
@@ -90,5 +90,5 @@ func (e *Engine) later(a, b *Object) bool {
 	case !x:
 		return a.touched < b.touched
 	}
-	return e.distance(a.first()) > e.distance(b.first())
+	return os.distance(a.first()) > os.distance(b.first())
 }

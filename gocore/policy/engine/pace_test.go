@@ -208,7 +208,7 @@ func TestTheSlowHistoryGoesDownFirst(t *testing.T) {
 		order = append(order, x.Rec.Hist.Name+x.Rec.Key.String())
 	}
 	for e.links[0].dirty.count > 0 {
-		o := e.links[0].dirty.next(e, func(*Object) bool { return true })
+		o := e.links[0].dirty.next(e.state, func(*Object) bool { return true })
 		order = append(order, o.home.Hist.Name+o.home.Key.String())
 		e.links[0].dirty.set(o, false)
 	}

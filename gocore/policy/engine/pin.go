@@ -11,20 +11,20 @@ type Pin struct {
 
 // Pin pins the copies of rec in some tiers, until Unpin. It is nil if one of the tiers has not all bytes, or has bytes that may turn out to be wrong; if rec is gone,
 // or was lent to a caller that may write to its bytes; or if it consists of several objects.
-func (e *Engine) Pin(now int64, rec *Record, tiers ...int) *Pin {
+func (rs *restores) Pin(now int64, rec *Record, tiers ...int) *Pin {
 	o := &rec.own
-	if rec.gone || rec.hidden || !rec.isWhole() || slices.ContainsFunc(tiers, func(t int) bool { return !e.complete(o, t) || o.loadRuns&(1<<t) != 0 }) {
+	if rec.gone || rec.hidden || !rec.isWhole() || slices.ContainsFunc(tiers, func(t int) bool { return !rs.copies.complete(o, t) || o.loadRuns&(1<<t) != 0 }) {
 		return nil
 	}
 	p := &Pin{r: Restore{Rec: rec, Phase: Ready, quiet: true, copies: true}}
-	e.copying++
+	rs.copying++
 	o.copying++
 	for _, t := range tiers {
-		e.hold(now, &p.r, o, t)
-		p.Offsets = append(p.Offsets, e.row(o, t).Offset)
+		rs.hold(now, &p.r, o, t)
+		p.Offsets = append(p.Offsets, rs.copies.row(o, t).Offset)
 	}
 	return p
 }
 
 // Unpin ends the use of a pin.
-func (e *Engine) Unpin(now int64, p *Pin) { e.EndRestore(now, &p.r) }
+func (rs *restores) Unpin(now int64, p *Pin) { rs.EndRestore(now, &p.r) }

@@ -17,21 +17,21 @@ const foresight = 16
 type workers []int64
 
 // workers predicts when the workers of link l finish the transfers under way. The list is valid until the next call.
-func (e *Engine) workers(now int64, l *link) workers {
-	free := workers(e.doneAt[:0])
+func (rm *rooms) workers(now int64, l *link) workers {
+	free := workers(rm.doneAt[:0])
 	for _, x := range l.crossing[:min(len(l.crossing), foresight)] {
 		switch end := l.endOf(now, x); {
 		case x.Aside:
-		case len(free) < e.cfg.Workers:
+		case len(free) < rm.cfg.Workers:
 			free = append(free, end)
 		default: // one worker carries several small transfers
 			free.take(end - now)
 		}
 	}
-	for len(free) < e.cfg.Workers {
+	for len(free) < rm.cfg.Workers {
 		free = append(free, now)
 	}
-	e.doneAt = free
+	rm.doneAt = free
 	return free
 }
 
@@ -80,9 +80,9 @@ type wait struct {
 
 // roomIn predicts after how many ns tier t has room for that many bytes. That is when window w is evictable, once its flushes are urgent, or as soon
 // as one flush before them makes enough room alone. It is not known while flushes wait for room further down.
-func (e *Engine) roomIn(now int64, t int, bytes int64, w evict.Window) (ns int64, known bool) {
-	l, tr := e.links[t], e.tiers[t]
-	if l.paused == e.tiers[l.lower].version+1 {
+func (rm *rooms) roomIn(now int64, t int, bytes int64, w evict.Window) (ns int64, known bool) {
+	l, tr := rm.links[t], rm.tiers[t]
+	if l.paused == rm.tiers[l.lower].version+1 {
 		return 0, false
 	}
 	p := wait{l: l, tr: tr, bytes: bytes, begin: tr.table.At(w.First).Offset, end: tr.table.At(w.Last).Offset, ready: now, alone: math.MaxInt64}
@@ -91,7 +91,7 @@ func (e *Engine) roomIn(now int64, t int, bytes int64, w evict.Window) (ns int64
 			p.flush(x.Obj, l.endOf(now, x))
 		}
 	}
-	p.free = e.workers(now, l)
+	p.free = rm.workers(now, l)
 	p.queued()
 	p.window(w)
 	return min(p.ready, p.alone) - now, true
@@ -153,9 +153,9 @@ func (p *wait) window(w evict.Window) {
 }
 
 // straightIn predicts how many ns the capture of o takes that crosses link l at once: after the transfers under way, before flushes.
-func (e *Engine) straightIn(now int64, l *link, o *Object) int64 {
-	free := e.workers(now, l)
-	q, took := &e.passing[Down][l.upper], int64(0)
+func (rm *rooms) straightIn(now int64, l *link, o *Object) int64 {
+	free := rm.workers(now, l)
+	q, took := &rm.transfers.passing[Down][l.upper], int64(0)
 	n := min(q.len(), foresight)
 	for i := range n {
 		ns := l.straightFor(q.at(i).Obj)
@@ -169,12 +169,12 @@ func (e *Engine) straightIn(now int64, l *link, o *Object) int64 {
 }
 
 // crosses is the link whose workers carry a downward transfer; nil for other transfers.
-func (e *Engine) crosses(x *Transfer) *link {
+func (rm *rooms) crosses(x *Transfer) *link {
 	switch {
 	case x.Kind == Flush:
-		return e.links[x.From]
-	case x.Kind == Spill && len(e.links) > 0:
-		return e.links[e.way(x)]
+		return rm.links[x.From]
+	case x.Kind == Spill && len(rm.links) > 0:
+		return rm.links[rm.transfers.way(x)]
 	}
 	return nil
 }
@@ -192,14 +192,4 @@ func (l *link) observeStraight(bytes, ns int64) {
 		l.straight = bandwidth.New(l.down.Rate())
 	}
 	l.straight.Observe(bytes, ns)
-}
-
-// copied updates the estimate of a link from a caller's copy that crossed it to the tier below.
-func (e *Engine) copied(now int64, c *Capture) {
-	if c.Tier == c.home {
-		return
-	}
-	if l := e.links[c.home]; l.lower == c.Tier {
-		l.observeStraight(c.Rec.own.sent(caller, c.Tier), now-c.ready)
-	}
 }

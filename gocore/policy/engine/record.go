@@ -6,6 +6,7 @@ import (
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/fragment"
+	"velocpy/gocore/policy/lifecycle"
 	"velocpy/gocore/policy/plan"
 )
 
@@ -18,7 +19,7 @@ type Record struct {
 	Size       int64  // bytes of the checkpoint
 	Align      int64
 	Version    *checkpoint.Version // what its bytes are; nil in simulations
-	written    int64               // Engine.count at its capture: the order of writing
+	written    int64               // state.count at its capture: the order of writing
 	seq        int64               // place in the restore order, or fragment.Unexpected
 	place      int64               // of seq on the axis of intervals, or fragment.Unexpected
 	ref        plan.Ref            // in its history's records, while it is the checkpoint of its key
@@ -75,27 +76,36 @@ func (r *Record) Failed() error {
 	return nil
 }
 
+// checkpoints makes the records of checkpoints, finds them by their numbers and removes them.
+type checkpoints struct {
+	*state
+
+	slots  []*Record
+	vacant []uint32
+	owners *History // of objects without a checkpoint; nil: there were none
+}
+
 // newRecord returns a record with an object of its own, and a fresh ID. The low half is its slot, the high half the slot's generation.
-func (e *Engine) newRecord(h *History, k model.Key, size, align int64, v *checkpoint.Version) *Record {
-	e.count++
-	r := &Record{Hist: h, Key: k, Size: max(size, 1), Align: align, Version: v, seq: fragment.Unexpected, place: fragment.Unexpected, written: e.count}
-	r.own.init(r, e.count)
-	if n := len(e.vacant); n > 0 {
-		slot := e.vacant[n-1]
-		e.vacant = e.vacant[:n-1]
-		r.ID = uint64(e.count&0xffffffff)<<32 | uint64(slot)
-		e.slots[slot] = r
+func (ck *checkpoints) newRecord(h *History, k model.Key, size, align int64, v *checkpoint.Version) *Record {
+	ck.count++
+	r := &Record{Hist: h, Key: k, Size: max(size, 1), Align: align, Version: v, seq: fragment.Unexpected, place: fragment.Unexpected, written: ck.count}
+	r.own.init(r, ck.count)
+	if n := len(ck.vacant); n > 0 {
+		slot := ck.vacant[n-1]
+		ck.vacant = ck.vacant[:n-1]
+		r.ID = uint64(ck.count&0xffffffff)<<32 | uint64(slot)
+		ck.slots[slot] = r
 		return r
 	}
-	r.ID = uint64(e.count&0xffffffff)<<32 | uint64(len(e.slots))
-	e.slots = append(e.slots, r)
+	r.ID = uint64(ck.count&0xffffffff)<<32 | uint64(len(ck.slots))
+	ck.slots = append(ck.slots, r)
 	return r
 }
 
 // Record finds a version by its ID; nil when it is gone and has no reader any more.
-func (e *Engine) Record(id uint64) *Record {
-	if slot := id & 0xffffffff; slot < uint64(len(e.slots)) {
-		if r := e.slots[slot]; r != nil && r.ID == id {
+func (ck *checkpoints) Record(id uint64) *Record {
+	if slot := id & 0xffffffff; slot < uint64(len(ck.slots)) {
+		if r := ck.slots[slot]; r != nil && r.ID == id {
 			return r
 		}
 	}
@@ -103,9 +113,9 @@ func (e *Engine) Record(id uint64) *Record {
 }
 
 // Complete tells whether tier t holds all bytes of r.
-func (e *Engine) Complete(r *Record, t int) bool {
+func (ck *checkpoints) Complete(r *Record, t int) bool {
 	for _, o := range r.Objects() {
-		if !e.complete(o, t) {
+		if !ck.copies.complete(o, t) {
 			return false
 		}
 	}
@@ -113,9 +123,9 @@ func (e *Engine) Complete(r *Record, t int) bool {
 }
 
 // Fastest is the fastest tier with all bytes of r, or -1.
-func (e *Engine) Fastest(r *Record) int {
-	for t := range e.tiers {
-		if e.Complete(r, t) {
+func (ck *checkpoints) Fastest(r *Record) int {
+	for t := range ck.tiers {
+		if ck.Complete(r, t) {
 			return t
 		}
 	}
@@ -123,43 +133,35 @@ func (e *Engine) Fastest(r *Record) int {
 }
 
 // Fragment is the row of r's copy in tier t, for a checkpoint that is one object. There must be one.
-func (e *Engine) Fragment(r *Record, t int) *fragment.Fragment[*Object] {
-	return e.row(r.Objects()[0], t)
-}
-
-// HasRoom tells whether o has room in tier t: its bytes are there, or on their way.
-func (e *Engine) HasRoom(o *Object, t int) bool { return o.copies[t] != fragment.None }
-
-// mayRead tells whether restores of r may find its bytes in tier t: its fastest, or any shared tier below.
-func (e *Engine) mayRead(r *Record, t int) bool {
-	return t == int(r.top) || t > int(r.top) && !e.tiers[t].Private
+func (ck *checkpoints) Fragment(r *Record, t int) *fragment.Fragment[*Object] {
+	return ck.copies.row(r.Objects()[0], t)
 }
 
 // forget gives back the slot of a record that is gone, once no tier holds bytes of its own object.
-func (e *Engine) forget(r *Record) {
-	if !r.gone || !r.own.gone || r.duplicates > 0 || e.hasRoom(&r.own) {
+func (ck *checkpoints) forget(r *Record) {
+	if !r.gone || !r.own.gone || r.duplicates > 0 || ck.copies.hasRoom(&r.own) {
 		return
 	}
-	if slot := uint32(r.ID); e.slots[slot] == r {
-		e.slots[slot] = nil
-		e.vacant = append(e.vacant, slot)
-		if e.cfg.Forget != nil {
-			e.cfg.Forget(r)
+	if slot := uint32(r.ID); ck.slots[slot] == r {
+		ck.slots[slot] = nil
+		ck.vacant = append(ck.vacant, slot)
+		if ck.cfg.Forget != nil {
+			ck.cfg.Forget(r)
 		}
 	}
 }
 
 // touch records that r is being restored.
-func (e *Engine) touch(r *Record) {
-	e.count++
+func (ck *checkpoints) touch(r *Record) {
+	ck.count++
 	for _, o := range r.Objects() {
-		o.touched = e.count
-		e.reweigh(o)
+		o.touched = ck.count
+		ck.objects.reweigh(o)
 	}
 }
 
 // expect sets where the restore order needs r next.
-func (e *Engine) expect(r *Record, seq int64) {
+func (ck *checkpoints) expect(r *Record, seq int64) {
 	if r.seq == seq {
 		return
 	}
@@ -173,7 +175,7 @@ func (e *Engine) expect(r *Record, seq int64) {
 		r.place = r.Hist.order.Place(seq)
 	}
 	for _, o := range r.Objects() {
-		e.reexpect(o, r)
+		ck.objects.reexpect(o, r)
 	}
 }
 
@@ -188,18 +190,18 @@ func (r *Record) capturedBytes(t int) int64 {
 // Refer makes a checkpoint of objects that there are already, in the order in which a restore needs them: chunks that other checkpoints have too, an
 // object in which several checkpoints were accumulated, a pack. It places nothing. size is that of the checkpoint. All objects must be captured, and have
 // the same fastest tier.
-func (e *Engine) Refer(now int64, h *History, k model.Key, size int64, v *checkpoint.Version, objects []*Object) (*Record, error) {
+func (ck *checkpoints) Refer(now int64, h *History, k model.Key, size int64, v *checkpoint.Version, objects []*Object) (*Record, error) {
 	if err := referable(objects); err != nil {
 		return nil, err
 	}
-	r := e.newRecord(h, k, size, 1, v)
+	r := ck.newRecord(h, k, size, 1, v)
 	r.own.home, r.own.gone = nil, true
 	r.top = objects[0].top
-	e.chain(r, objects)
-	e.Stats.Captures++
-	e.trace(now, Captured, r, r.Top(), 0)
-	e.publish(now, r, r.Top())
-	e.makeProgress(now)
+	ck.chain(r, objects)
+	ck.Stats.Captures++
+	ck.trace(now, Captured, r, r.Top(), 0)
+	ck.captures.publish(now, r, r.Top())
+	ck.makeProgress(now)
 	return r, nil
 }
 
@@ -222,7 +224,7 @@ func referable(objects []*Object) error {
 }
 
 // chain makes r refer to objects, each once.
-func (e *Engine) chain(r *Record, objects []*Object) {
+func (ck *checkpoints) chain(r *Record, objects []*Object) {
 	all := make([]*Object, 0, len(objects))
 	for _, o := range objects {
 		if !slices.Contains(all, o) {
@@ -232,7 +234,145 @@ func (e *Engine) chain(r *Record, objects []*Object) {
 	r.own.extra().chain = all
 	for _, o := range all {
 		if o != &r.own {
-			e.refer(o, r)
+			ck.objects.refer(o, r)
 		}
+	}
+}
+
+// AutoKey is an integer key that the history does not use.
+func (ck *checkpoints) AutoKey(h *History) model.Key {
+	for {
+		k := model.Key{Number: h.auto}
+		h.auto++
+		if _, used := h.Lookup(k); !used {
+			return k
+		}
+	}
+}
+
+// abandon removes a record whose capture failed.
+func (ck *checkpoints) abandon(now int64, r *Record, err error) {
+	r.own.fail(err)
+	if !r.gone && r.ref != plan.Nobody {
+		ck.remove(now, r)
+		return
+	}
+	ck.discard(now, r)
+}
+
+// Drop removes a checkpoint; false when there is none.
+func (ck *checkpoints) Drop(now int64, h *History, k model.Key) bool {
+	r := h.Get(k)
+	if r == nil {
+		return false
+	}
+	ck.count++
+	ck.forecasts.forecast.surprise = ck.count
+	ck.trace(now, Dropped, r, -1, 0)
+	ck.remove(now, r)
+	ck.makeProgress(now)
+	return true
+}
+
+// Clear removes all checkpoints of a history and its plan.
+func (ck *checkpoints) Clear(now int64, h *History) {
+	h.order.Clear()
+	h.due.Clear()
+	h.Each(func(r *Record) { ck.remove(now, r) })
+	ck.orders.resetPlan(now, h)
+	ck.makeProgress(now)
+}
+
+// remove takes r out of its history. It gives back all room of r, now or when its last reader has gone. A removed record is not flushed.
+func (ck *checkpoints) remove(now int64, r *Record) { ck.replace(now, r, nil) }
+
+// replace is remove with the version that takes r's place; nil for none.
+func (ck *checkpoints) replace(now int64, r, by *Record) {
+	if ck.cfg.Catalog != nil {
+		ck.cfg.Catalog.Removed(r, by)
+	}
+	r.Hist.order.Dropped(r.Key)
+	ck.restores.unhide(r)
+	r.Hist.records.take(r)
+	if r.seq != fragment.Unexpected {
+		r.Hist.sweep.awaited--
+	}
+	ck.forecasts.foresee(r.Hist)
+	ck.orders.followLater(r.Hist)
+	ck.discard(now, r)
+}
+
+func (ck *checkpoints) discard(now int64, r *Record) {
+	r.gone = true
+	ck.rooms.unchained = ck.rooms.unchained || !r.isWhole()
+	for _, o := range r.Objects() {
+		ck.objects.unrefer(now, o, r)
+	}
+	why := ErrDropped
+	if err := r.own.failed(); !r.own.captured && err != nil {
+		why = err // acknowledged before its bytes were taken, and then taking them failed
+	}
+	ck.restores.failWaiting(now, r, why)
+	ck.waiters.wakeWaits(now, r)
+	ck.forget(r)
+}
+
+// Disown gives up an object without a checkpoint. It does nothing to one that is given up already.
+func (ck *checkpoints) Disown(now int64, owner *Record) {
+	if owner.gone || !owner.Hist.anonymous {
+		return
+	}
+	ck.discard(now, owner)
+	ck.makeProgress(now)
+}
+
+// Renumber gives a record the next capture number: larger than those of earlier captures, smaller than those of later ones.
+func (ck *checkpoints) Renumber(r *Record) int64 {
+	ck.count++
+	r.written = ck.count
+	return ck.count
+}
+
+// Adopt makes a record of a checkpoint whose room is reserved, and which is the current one of its key.
+func (ck *checkpoints) Adopt(h *History, k model.Key, s Stored) *Record {
+	t := s.Tier
+	tr := ck.tiers[t]
+	id, ok := tr.reserved.at(tr, s.Offset)
+	if !ok {
+		panic("engine: a checkpoint was to be adopted whose room is not reserved")
+	}
+	r := ck.newRecord(h, k, s.Size, s.Align, s.Version)
+	o := &r.own
+	r.written, r.top, o.top, o.captured = s.Written, uint8(s.Top), uint8(s.Top), true
+	if o.reform(s.Shape); s.Shape != nil {
+		o.shape().known = 1<<MaxTiers - 1
+	}
+	id = tr.cutFrom(&tr.reserved, id, s.Offset, tr.extent(o))
+	f := tr.table.At(id)
+	f.Owner, f.State, f.Born = o, lifecycle.Init, uint32(s.Written)
+	o.copies[t] = id
+	ck.copies.step(o, t, lifecycle.BeginWrite)
+	ck.copies.step(o, t, lifecycle.WriteDone)
+	h.records.put(r)
+	if seq, ok := h.order.Seq(k); ok {
+		ck.expect(r, seq)
+	}
+	ck.copies.updateCopy(0, o, t)
+	return r
+}
+
+// vacate gives back o's room in tier t, unless the caller's catalog keeps it reserved, and the rooms that were kept for o alone.
+func (ck *checkpoints) vacate(o *Object, t int) {
+	if !ck.asksKeeper(t) {
+		ck.copies.free(o, t)
+		return
+	}
+	if ck.cfg.Catalog.Keeps(o.home, t, ck.copies.row(o, t).Offset) {
+		ck.budgets.reserveRoom(o, t)
+	} else {
+		ck.copies.free(o, t)
+	}
+	for off, n, ok := ck.cfg.Catalog.Freed(t); ok; off, n, ok = ck.cfg.Catalog.Freed(t) {
+		ck.budgets.unreserve(t, off, n)
 	}
 }

@@ -50,7 +50,7 @@ func (l *link) retryRefused(n need) {
 }
 
 // refuses tells whether the flush of o would find no room below.
-func (l *link) refuses(e *Engine, o *Object) bool {
+func (l *link) refuses(e *state, o *Object) bool {
 	return len(l.refused) > 0 && l.refused.covers(e.tiers[l.lower].need(o))
 }
 
@@ -58,30 +58,30 @@ func (l *link) refuses(e *Engine, o *Object) bool {
 func (l *link) refusesAll() bool { return l.refused.covers(l.dirty.least) }
 
 // recount recomputes how many of the upper tier's dirty bytes could be flushed.
-func (e *Engine) recount(l *link) {
+func (fs *flushes) recount(l *link) {
 	l.dirty.least, l.passable = boundless, 0
 	l.dirty.each(func(o *Object) {
-		n := e.tiers[l.lower].need(o)
+		n := fs.tiers[l.lower].need(o)
 		l.dirty.least = l.dirty.least.common(n)
 		if !l.refused.covers(n) {
-			l.passable += e.tiers[l.upper].extent(o)
+			l.passable += fs.tiers[l.upper].extent(o)
 		}
 	})
 }
 
 // refuse records that the lower tier has no room for o.
-func (e *Engine) refuse(now int64, l *link, o *Object) {
-	lower := e.tiers[l.lower]
+func (fs *flushes) refuse(now int64, l *link, o *Object) {
+	lower := fs.tiers[l.lower]
 	l.refused.add(lower.need(o))
-	if e.Below(l.lower) < 0 { // no copy leaves it for a lower tier: gaps are all the room there is
+	if fs.Below(l.lower) < 0 { // no copy leaves it for a lower tier: gaps are all the room there is
 		l.refused.add(need{lower.table.NoGapOver() + 1, 1})
 	}
 	for _, q := range []*fifo[*Object]{&l.urgent, &l.normal} {
 		q.without(func(queued *Object) bool {
-			barred := l.refuses(e, queued)
-			if barred && e.unqueue(now, l, queued) {
-				e.updateCopy(now, queued, l.upper)
-				e.wakeAll(now, queued)
+			barred := l.refuses(fs.state, queued)
+			if barred && fs.unqueue(now, l, queued) {
+				fs.copies.updateCopy(now, queued, l.upper)
+				fs.objects.wakeAll(now, queued)
 			}
 			return barred
 		})
@@ -89,6 +89,6 @@ func (e *Engine) refuse(now int64, l *link, o *Object) {
 	if l.queued == 0 {
 		l.backlog = now
 	}
-	e.roomAppeared(l.upper) // flushes from above may have waited for the refused ones
-	e.serve(now, l.upper)
+	fs.copies.roomAppeared(l.upper) // flushes from above may have waited for the refused ones
+	fs.rooms.serve(now, l.upper)
 }

@@ -50,31 +50,38 @@ func (tr *tier) within(f *fragment.Fragment[*Object]) int64 {
 	return max(min(f.Size, tr.Capacity-f.Offset), 0)
 }
 
+// budgets changes how much room the tiers have, and which ranges of it: growth, shrinking, ranges that are given back or reserved.
+type budgets struct {
+	*state
+
+	owed int // releases of room that the caller has under way
+}
+
 // Grow tells the engine that tier t has become larger: capacity is its new size in bytes.
-func (e *Engine) Grow(now int64, t int, capacity int64) {
-	tr := e.tiers[t]
+func (bs *budgets) Grow(now int64, t int, capacity int64) {
+	tr := bs.tiers[t]
 	if capacity <= tr.Capacity {
 		return
 	}
 	tr.table.Behind(func(id fragment.ID) bool { // the copy may stay, and be promised again
 		if o := tr.table.At(id).Owner; !o.gone && o.next() != fragment.Unexpected {
-			e.lookAgainFor(o, t)
+			bs.objects.lookAgainFor(o, t)
 		}
 		return true
 	})
 	tr.resize(capacity)
 	for _, s := range tr.retired {
-		e.retire(t, tr.table.First(), s.from, min(s.end, capacity))
+		bs.retire(t, tr.table.First(), s.from, min(s.end, capacity))
 	}
-	e.refit(now, t)
-	e.roomAppeared(t)
-	e.makeProgress(now)
+	bs.refit(now, t)
+	bs.copies.roomAppeared(t)
+	bs.makeProgress(now)
 }
 
 // Shrink makes tier t smaller. It must not be a durable one. Nothing is placed behind the new end, and
 // Drain empties that part. Shrinking to the present capacity retries the failed flushes of the copies still behind the end.
-func (e *Engine) Shrink(now int64, t int, capacity int64) {
-	tr := e.tiers[t]
+func (bs *budgets) Shrink(now int64, t int, capacity int64) {
+	tr := bs.tiers[t]
 	if capacity = max(capacity, 0); capacity > tr.Capacity {
 		return
 	}
@@ -87,34 +94,34 @@ func (e *Engine) Shrink(now int64, t int, capacity int64) {
 		}
 		return true
 	})
-	e.refit(now, t)
+	bs.refit(now, t)
 	for i := 0; i < tr.claims.len(); i++ {
 		if c := tr.claims.at(i); !c.over && !tr.fits(c.obj) && (c.below == nil || !c.below(now)) {
 			c.deny(now, full(t, "%s wanted, and the tier has shrunk to %s", quantity.Exact(c.obj.Bytes(t)), quantity.Exact(capacity)))
 		}
 	}
-	e.makeProgress(now)
+	bs.makeProgress(now)
 }
 
 // refit updates the tiers above tier t for its capacity: copies that it is too small for cannot be flushed, copies that it has become large enough
 // for can.
-func (e *Engine) refit(now int64, t int) {
-	for _, l := range e.links {
+func (bs *budgets) refit(now int64, t int) {
+	for _, l := range bs.links {
 		if l.lower != t {
 			continue
 		}
-		table, all := e.tiers[l.upper].table, []*Object(nil)
+		table, all := bs.tiers[l.upper].table, []*Object(nil)
 		for id := table.First(); id != fragment.None; id = table.Next(id) {
 			if f := table.At(id); f.Class != fragment.Gap && f.Owner != nil {
 				all = append(all, f.Owner)
 			}
 		}
 		for _, o := range all {
-			if !e.tiers[t].fits(o) {
-				e.unqueue(now, l, o)
+			if !bs.tiers[t].fits(o) {
+				bs.flushes.unqueue(now, l, o)
 			}
-			e.updateCopy(now, o, l.upper)
-			e.wakeAll(now, o)
+			bs.copies.updateCopy(now, o, l.upper)
+			bs.objects.wakeAll(now, o)
 		}
 	}
 }
@@ -143,11 +150,11 @@ func (tr *tier) resize(capacity int64) {
 }
 
 // Reach is where the memory of tier t may end: no fragment is behind it, and none will be.
-func (e *Engine) Reach(t int) int64 { return e.tiers[t].table.Reach() }
+func (bs *budgets) Reach(t int) int64 { return bs.tiers[t].table.Reach() }
 
 // Behind is how many bytes of records are still behind the end of tier t.
-func (e *Engine) Behind(t int) (bytes int64) {
-	tr := e.tiers[t]
+func (bs *budgets) Behind(t int) (bytes int64) {
+	tr := bs.tiers[t]
 	tr.table.Behind(func(id fragment.ID) bool {
 		f := tr.table.At(id)
 		bytes += f.Size - tr.within(f)
@@ -157,8 +164,8 @@ func (e *Engine) Behind(t int) (bytes int64) {
 }
 
 // Stranded counts the copies behind the end of tier t that exist nowhere else and cannot be flushed, since no lower tier takes them.
-func (e *Engine) Stranded(t int) (records int, bytes int64) {
-	tr := e.tiers[t]
+func (bs *budgets) Stranded(t int) (records int, bytes int64) {
+	tr := bs.tiers[t]
 	tr.table.Behind(func(id fragment.ID) bool {
 		if f := tr.table.At(id); f.Class == fragment.Dirty {
 			records, bytes = records+1, bytes+f.Size
@@ -169,52 +176,52 @@ func (e *Engine) Stranded(t int) (records int, bytes int64) {
 }
 
 // Drain empties the part of tier t behind its end, in at most so many steps. The caller repeats it while Draining is true.
-func (e *Engine) Drain(now int64, t int, steps int) {
+func (bs *budgets) Drain(now int64, t int, steps int) {
 	// Without an eviction nothing has become possible for others, and makeProgress might put the same records back on the list.
-	if e.drain(now, t, steps) {
-		e.makeProgress(now)
+	if bs.drain(now, t, steps) {
+		bs.makeProgress(now)
 	}
 }
 
-func (e *Engine) drain(now int64, t int, steps int) (evicted bool) {
-	l := &e.tiers[t].leaving
-	for ; steps > 0 && e.Draining(t); steps-- {
+func (bs *budgets) drain(now int64, t int, steps int) (evicted bool) {
+	l := &bs.tiers[t].leaving
+	for ; steps > 0 && bs.Draining(t); steps-- {
 		if len(l.next) > 0 {
-			evicted = e.leave(now, l.take(&l.next, onNext(t)), t) || evicted
+			evicted = bs.leave(now, l.take(&l.next, onNext(t)), t) || evicted
 		} else {
-			e.flushOut(now, l.take(&l.dirty, onDirty(t)), t)
+			bs.flushOut(now, l.take(&l.dirty, onDirty(t)), t)
 		}
 	}
 	return evicted
 }
 
 // Draining tells whether Drain has work now.
-func (e *Engine) Draining(t int) bool {
-	l := &e.tiers[t].leaving
-	return len(l.next) > 0 || len(l.dirty) > 0 && t < len(e.links) && e.links[t].idles(e)
+func (bs *budgets) Draining(t int) bool {
+	l := &bs.tiers[t].leaving
+	return len(l.next) > 0 || len(l.dirty) > 0 && t < len(bs.links) && bs.links[t].idles(bs.state)
 }
 
 // idles tells whether few enough urgent flushes wait: more must not delay those that a claim waits for.
-func (l *link) idles(e *Engine) bool {
+func (l *link) idles(e *state) bool {
 	return len(l.refused) == 0 && min(l.urgent.len(), l.queued-l.flushing) < 2*e.cfg.Workers
 }
 
 // leave moves a copy behind the end as far as it can go now, and tells whether it was evicted.
-func (e *Engine) leave(now int64, o *Object, t int) (evicted bool) {
-	tr := e.tiers[t]
+func (bs *budgets) leave(now int64, o *Object, t int) (evicted bool) {
+	tr := bs.tiers[t]
 	if o.gone || o.copies[t] == fragment.None {
 		return false
 	}
-	switch f := e.row(o, t); {
+	switch f := bs.copies.row(o, t); {
 	case !tr.behind(f):
 	case f.Class == fragment.Promised:
-		e.Stats.BrokenPromises++
-		e.release(now, o, t)
+		bs.Stats.BrokenPromises++
+		bs.rooms.release(now, o, t)
 	case f.Class == fragment.Free:
-		e.step(o, t, lifecycle.Evict)
-		e.Stats.Tiers[t].Evicted += o.Bytes(t)
-		e.traceMove(now, Evicted, o, t, 0)
-		e.free(o, t)
+		bs.copies.step(o, t, lifecycle.Evict)
+		bs.Stats.Tiers[t].Evicted += o.Bytes(t)
+		bs.traceMove(now, Evicted, o, t, 0)
+		bs.copies.free(o, t)
 		return true
 	case f.Class == fragment.Dirty:
 		tr.leaving.add(&tr.leaving.dirty, onDirty(t), o)
@@ -223,23 +230,23 @@ func (e *Engine) leave(now int64, o *Object, t int) (evicted bool) {
 }
 
 // flushOut makes the flush of a copy behind the end urgent.
-func (e *Engine) flushOut(now int64, o *Object, t int) {
-	if !o.gone && o.copies[t] != fragment.None && e.tiers[t].behind(e.row(o, t)) {
-		e.queueFlush(now, t, o, true)
+func (bs *budgets) flushOut(now int64, o *Object, t int) {
+	if !o.gone && o.copies[t] != fragment.None && bs.tiers[t].behind(bs.copies.row(o, t)) {
+		bs.flushes.queueFlush(now, t, o, true)
 	}
 }
 
 // Settled tells whether the copies behind the end of tier t stay there for now. They stay until the application releases them, or until room appears
 // in a lower tier that has refused some of them.
-func (e *Engine) Settled(t int) bool {
-	settled, moving := !e.Draining(t), e.progressing() // otherwise a load from there waits for room that leases take
-	e.tiers[t].table.Behind(func(id fragment.ID) bool {
-		f := e.tiers[t].table.At(id)
+func (bs *budgets) Settled(t int) bool {
+	settled, moving := !bs.Draining(t), bs.progressing() // otherwise a load from there waits for room that leases take
+	bs.tiers[t].table.Behind(func(id fragment.ID) bool {
+		f := bs.tiers[t].table.At(id)
 		switch {
 		case f.Transfers > 0, f.State.Busy(), f.Class == fragment.Flushing, f.Owner.copying > 0:
 			settled = settled && !moving
 		case f.Class == fragment.Dirty:
-			settled = settled && (t >= len(e.links) || len(e.links[t].refused) > 0)
+			settled = settled && (t >= len(bs.links) || len(bs.links[t].refused) > 0)
 		}
 		return settled
 	})

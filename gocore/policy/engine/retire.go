@@ -14,14 +14,14 @@ type span struct{ from, end int64 }
 
 // Retire retires a range of tier t and returns how many bytes of it were free. The range may reach beyond the tier's end: bytes that the tier
 // grows by there are idle from the beginning.
-func (e *Engine) Retire(t int, from, end int64) (bytes int64) {
+func (bs *budgets) Retire(t int, from, end int64) (bytes int64) {
 	if from >= end {
 		return 0
 	}
-	tr := e.tiers[t]
+	tr := bs.tiers[t]
 	tr.retired = append(tr.without(from, end), span{from, end})
-	e.reclassify(t, from, end)
-	return e.retire(t, tr.table.First(), from, min(end, tr.Capacity))
+	bs.reclassify(t, from, end)
+	return bs.retire(t, tr.table.First(), from, min(end, tr.Capacity))
 }
 
 // retires tells whether a fragment lies in a retired range, at least in part. Evicting its copy would make no room.
@@ -30,31 +30,31 @@ func (tr *tier) retires(f *fragment.Fragment[*Object]) bool {
 }
 
 // reclassify updates the copies in a range of tier t that has been retired or reinstated.
-func (e *Engine) reclassify(t int, from, end int64) {
-	if e.Below(t) < 0 {
+func (bs *budgets) reclassify(t int, from, end int64) {
+	if bs.Below(t) < 0 {
 		return // no copy there is evicted
 	}
 	var all []*Object
-	tr := e.tiers[t]
+	tr := bs.tiers[t]
 	for id := tr.table.First(); id != fragment.None && tr.table.At(id).Offset < end; id = tr.table.Next(id) {
 		if f := tr.table.At(id); f.Owner != nil && f.Offset+f.Size > from {
 			all = append(all, f.Owner)
 		}
 	}
 	for _, o := range all {
-		e.updateCopy(0, o, t)
+		bs.copies.updateCopy(0, o, t)
 	}
 }
 
 // Allot makes freed room of retired ranges idle only while more than so many bytes of tier t are not idle; 0: always.
-func (e *Engine) Allot(t int, bytes int64) { e.tiers[t].allotted = bytes }
+func (bs *budgets) Allot(t int, bytes int64) { bs.tiers[t].allotted = bytes }
 
 // Reinstate undoes Retire for a range of tier t, and returns how many bytes are free again.
-func (e *Engine) Reinstate(now int64, t int, from, end int64) (bytes int64) {
-	tr := e.tiers[t]
+func (bs *budgets) Reinstate(now int64, t int, from, end int64) (bytes int64) {
+	tr := bs.tiers[t]
 	tr.retired = tr.without(from, end)
-	e.reclassify(t, from, end)
-	for _, s := range e.tiers[t].idleIn(from, end) {
+	bs.reclassify(t, from, end)
+	for _, s := range bs.tiers[t].idleIn(from, end) {
 		id, _ := tr.idle.at(tr, s.from)
 		n := s.end - s.from
 		id = tr.cutFrom(&tr.idle, id, s.from, n)
@@ -65,15 +65,15 @@ func (e *Engine) Reinstate(now int64, t int, from, end int64) (bytes int64) {
 		bytes += n
 	}
 	if bytes > 0 {
-		e.roomAppeared(t)
-		e.makeProgress(now)
+		bs.copies.roomAppeared(t)
+		bs.makeProgress(now)
 	}
 	return bytes
 }
 
 // Idle calls f for the idle ranges of tier t between two offsets, in ascending order, and returns their total size.
-func (e *Engine) Idle(t int, from, end int64, f func(from, end int64)) (bytes int64) {
-	for _, s := range e.tiers[t].idleIn(from, end) {
+func (bs *budgets) Idle(t int, from, end int64, f func(from, end int64)) (bytes int64) {
+	for _, s := range bs.tiers[t].idleIn(from, end) {
 		f(s.from, s.end)
 		bytes += s.end - s.from
 	}
@@ -81,8 +81,8 @@ func (e *Engine) Idle(t int, from, end int64, f func(from, end int64)) (bytes in
 }
 
 // Occupied calls f for the ranges of tier t that are neither free nor idle, in ascending order, and returns their total size.
-func (e *Engine) Occupied(t int, f func(from, end int64)) (bytes int64) {
-	tr := e.tiers[t]
+func (bs *budgets) Occupied(t int, f func(from, end int64)) (bytes int64) {
+	tr := bs.tiers[t]
 	for id := tr.table.First(); id != fragment.None; id = tr.table.Next(id) {
 		row := tr.table.At(id)
 		if _, idle := tr.idle.Get(row.Offset); row.Class == fragment.Gap || idle {
@@ -95,8 +95,8 @@ func (e *Engine) Occupied(t int, f func(from, end int64)) (bytes int64) {
 }
 
 // InUse is how many bytes of tier t are not idle.
-func (e *Engine) InUse(t int) int64 {
-	tr := e.tiers[t]
+func (bs *budgets) InUse(t int) int64 {
+	tr := bs.tiers[t]
 	return tr.Capacity - tr.idleBytes
 }
 
@@ -130,8 +130,8 @@ func (tr *tier) without(from, end int64) (left []span) {
 }
 
 // retire reserves the free bytes of a range that does not begin before fragment id.
-func (e *Engine) retire(t int, id fragment.ID, from, end int64) (bytes int64) {
-	tr := e.tiers[t]
+func (bs *budgets) retire(t int, id fragment.ID, from, end int64) (bytes int64) {
+	tr := bs.tiers[t]
 	for ; id != fragment.None && tr.table.At(id).Offset < end; id = tr.table.Next(id) {
 		f := tr.table.At(id)
 		a, b := max(f.Offset, from), min(f.Offset+f.Size, end)
@@ -149,15 +149,15 @@ func (e *Engine) retire(t int, id fragment.ID, from, end int64) (bytes int64) {
 }
 
 // emptied records that bytes of tier t have been given back and are in a gap now. It reserves the retired part of them.
-func (e *Engine) emptied(t int, gap fragment.ID, off, size int64) {
-	tr := e.tiers[t]
+func (bs *budgets) emptied(t int, gap fragment.ID, off, size int64) {
+	tr := bs.tiers[t]
 	tr.hand = gap
 	for _, s := range tr.retired {
 		from, end := max(s.from, off), min(s.end, off+size)
 		if tr.allotted > 0 {
-			end = min(end, from+e.InUse(t)-tr.allotted)
+			end = min(end, from+bs.InUse(t)-tr.allotted)
 		}
-		e.retire(t, gap, from, end)
+		bs.retire(t, gap, from, end)
 	}
-	e.roomAppeared(t)
+	bs.copies.roomAppeared(t)
 }

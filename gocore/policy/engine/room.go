@@ -55,40 +55,51 @@ const (
 // none is no window.
 var none = evict.Window{First: fragment.None, Last: fragment.None}
 
+// rooms finds room for copies, and evicts others for it.
+type rooms struct {
+	*state
+
+	victims   []*Object // buffer of evict
+	doneAt    []int64   // buffer of workers
+	unchained bool      // a checkpoint of several objects has gone since claims were served
+
+	wholeTable, scanLimit int // the constants of these names, except in tests
+}
+
 // room tries to place o in tier t and evicts the window that algorithm 1 chooses. It serves demands only: it breaks promises if nothing else helps,
 // and makes the flushes urgent that the room depends on.
-func (e *Engine) room(now int64, t int, o *Object) verdict {
-	v, w := e.seek(now, t, o)
+func (rm *rooms) room(now int64, t int, o *Object) verdict {
+	v, w := rm.seek(now, t, o)
 	if v == waits {
-		e.flushUrgently(now, t, w)
+		rm.flushUrgently(now, t, w)
 	}
 	return v
 }
 
 // seek is room without making flushes urgent. It returns the window that has to be waited for, or none where a copy has to be waited for that others need.
-func (e *Engine) seek(now int64, t int, o *Object) (verdict, evict.Window) {
-	tr := e.tiers[t]
-	e.compare(now)
+func (rm *rooms) seek(now int64, t int, o *Object) (verdict, evict.Window) {
+	tr := rm.tiers[t]
+	rm.orders.compare(now)
 	for range 64 {
 		if id, ok := tr.table.Place(tr.extent(o), tr.align(o), o); ok {
 			o.copies[t] = id
 			return granted, none
 		}
-		w, ok := e.choose(now, t, o, evict.Request{Floor: -1})
+		w, ok := rm.choose(now, t, o, evict.Request{Floor: -1})
 		if !ok {
-			w, ok = e.choose(now, t, o, evict.Request{Floor: -1, Break: true})
+			w, ok = rm.choose(now, t, o, evict.Request{Floor: -1, Break: true})
 		}
 		switch {
-		case !ok && e.flushUsers(now, t):
+		case !ok && rm.flushes.flushUsers(now, t):
 			return waits, none
 		case !ok:
 			return stuck, none
 		case w.Promises > 0:
-			e.breakPromises(now, t, w)
+			rm.breakPromises(now, t, w)
 		case w.Wait > 0:
 			return waits, w
 		default:
-			e.evict(now, t, w, o)
+			rm.evict(now, t, w, o)
 			return granted, none
 		}
 	}
@@ -97,65 +108,65 @@ func (e *Engine) seek(now int64, t int, o *Object) (verdict, evict.Window) {
 
 // spare is room for a prefetch. It evicts nothing that is expected sooner than o and breaks no promise. If a restore is predicted to make the room
 // before the flushes would, these do not become urgent. The prefetch is then tried again when that restore has ended a promise.
-func (e *Engine) spare(now int64, t int, o *Object) verdict {
-	tr := e.tiers[t]
+func (rm *rooms) spare(now int64, t int, o *Object) verdict {
+	tr := rm.tiers[t]
 	if id, ok := tr.table.Place(tr.extent(o), tr.align(o), o); ok {
 		o.copies[t] = id
 		return granted
 	}
-	e.compare(now)
-	w, ok := e.choose(now, t, o, evict.Request{Floor: e.distance(o.first())})
+	rm.orders.compare(now)
+	w, ok := rm.choose(now, t, o, evict.Request{Floor: rm.orders.distance(o.first())})
 	switch {
 	case !ok:
 		return stuck
 	case w.Wait > 0:
-		if in, ok := e.roomByRestore(now, t, o); !ok || in >= w.Wait {
-			e.flushUrgently(now, t, w)
+		if in, ok := rm.prefetches.roomByRestore(now, t, o); !ok || in >= w.Wait {
+			rm.flushUrgently(now, t, w)
 		}
 		return waits
 	}
-	e.evict(now, t, w, o)
+	rm.evict(now, t, w, o)
 	return granted
 }
 
-func (e *Engine) choose(now int64, t int, o *Object, req evict.Request) (evict.Window, bool) {
-	tr := e.tiers[t]
-	req.Size, req.Align, req.Now, req.Count, req.Heads = tr.extent(o), tr.align(o), now, e.count, e.places
-	req.Intervals = e.intervals
-	many := tr.table.Count() >= e.wholeTable
+func (rm *rooms) choose(now int64, t int, o *Object, req evict.Request) (evict.Window, bool) {
+	tr := rm.tiers[t]
+	req.Size, req.Align, req.Now, req.Count, req.Heads = tr.extent(o), tr.align(o), now, rm.count, rm.orders.places
+	req.Intervals = rm.orders.intervals
+	many := tr.table.Count() >= rm.wholeTable
 	if req.Start = fragment.None; many {
-		req.Limit, req.Start = e.scanLimit, tr.hand
+		req.Limit, req.Start = rm.scanLimit, tr.hand
 	}
-	if t < len(e.links) {
-		l := e.links[t]
+	if t < len(rm.links) {
+		l := rm.links[t]
 		req.Backlog = max(l.backlog-now, 0)
 		if !l.refusesAll() {
-			req.FlushRate = 1e9 / l.down.Rate() / float64(e.cfg.Workers) * l.sends
-			req.FlushRate += l.stalls / float64(e.cfg.Workers)
+			req.FlushRate = 1e9 / l.down.Rate() / float64(rm.cfg.Workers) * l.sends
+			req.FlushRate += l.stalls / float64(rm.cfg.Workers)
 		}
 		if req.FlushRate > 0 && len(l.refused) > 0 {
-			req.Barred = func(id fragment.ID) bool { return l.refuses(e, tr.table.At(id).Owner) }
+			req.Barred = func(id fragment.ID) bool { return l.refuses(rm.state, tr.table.At(id).Owner) }
 		}
 	}
-	w, ok := evict.Choose(e.cfg.Policy, tr.table, &req)
-	if many && !(ok && w.Wait == 0 && w.Promises == 0) && e.worthALook(tr, &req, ok) {
+	w, ok := evict.Choose(rm.cfg.Policy, tr.table, &req)
+	if many && !(ok && w.Wait == 0 && w.Promises == 0) && rm.worthALook(tr, &req, ok) {
 		req.Limit, req.Start = 0, fragment.None
-		w, ok = evict.Choose(e.cfg.Policy, tr.table, &req)
+		w, ok = evict.Choose(rm.cfg.Policy, tr.table, &req)
 	}
-	if !ok && req.Barred != nil && (req.Limit == 0 || e.links[t].passable == unknown) {
-		e.recount(e.links[t]) // so that no claim scans the whole table again before more can be flushed
+	if !ok && req.Barred != nil && (req.Limit == 0 || rm.links[t].passable == unknown) {
+		rm.flushes.recount(rm.links[t]) // so that no claim scans the whole table again before more can be flushed
 	}
-	e.Stats.Decisions++
+	rm.Stats.Decisions++
 	return w, ok
 }
 
 // worthALook tells whether a large table may hold a window although a part of it held none, or none that is evictable now.
-func (e *Engine) worthALook(tr *tier, req *evict.Request, some bool) bool {
+func (rm *rooms) worthALook(tr *tier, req *evict.Request, some bool) bool {
 	room := tr.bytes[fragment.Gap] + tr.bytes[fragment.Free]
 	if !some {
 		room += tr.bytes[fragment.Flushing]
 		if req.FlushRate > 0 {
-			room += e.passable(tr)
+			room += rm.flushes.passable(tr)
 		}
 		if req.Break {
 			room += tr.bytes[fragment.Promised]
@@ -164,19 +175,10 @@ func (e *Engine) worthALook(tr *tier, req *evict.Request, some bool) bool {
 	return room >= req.Size
 }
 
-// passable is an upper bound of the dirty bytes of a tier that could be flushed.
-func (e *Engine) passable(tr *tier) int64 {
-	dirty := tr.bytes[fragment.Dirty]
-	if l := e.links[tr.index]; len(l.refused) > 0 {
-		return min(dirty, l.passable)
-	}
-	return dirty
-}
-
 // evict frees the window, which is evictable as a whole, and places o in it.
-func (e *Engine) evict(now int64, t int, w evict.Window, o *Object) {
-	tr := e.tiers[t]
-	victims := e.victims[:0] // listed first: freeing a fragment merges it with the adjacent gap and invalidates its ID
+func (rm *rooms) evict(now int64, t int, w evict.Window, o *Object) {
+	tr := rm.tiers[t]
+	victims := rm.victims[:0] // listed first: freeing a fragment merges it with the adjacent gap and invalidates its ID
 	for id := w.First; ; id = tr.table.Next(id) {
 		if f := tr.table.At(id); f.Class != fragment.Gap {
 			victims = append(victims, f.Owner)
@@ -187,29 +189,29 @@ func (e *Engine) evict(now int64, t int, w evict.Window, o *Object) {
 	}
 	gap := w.First
 	for i, victim := range victims {
-		e.step(victim, t, lifecycle.Evict)
-		e.Stats.Tiers[t].Evicted += victim.Bytes(t)
-		e.traceMove(now, Evicted, victim, t, 0)
-		gap = e.free(victim, t)
+		rm.copies.step(victim, t, lifecycle.Evict)
+		rm.Stats.Tiers[t].Evicted += victim.Bytes(t)
+		rm.traceMove(now, Evicted, victim, t, 0)
+		gap = rm.copies.free(victim, t)
 		victims[i] = nil
 	}
-	e.victims = victims
+	rm.victims = victims
 	id, ok := tr.table.PlaceIn(gap, tr.extent(o), tr.align(o), o)
 	if !ok {
 		panic("engine: the window chosen does not hold what it was chosen for")
 	}
 	tr.hand = tr.table.Next(id)
 	o.copies[t] = id
-	e.followUnneeded(now)
+	rm.dependencies.followUnneeded(now)
 }
 
 // flushUrgently makes the flushes urgent that the window waits for, if there is a window.
-func (e *Engine) flushUrgently(now int64, t int, w evict.Window) {
-	tr := e.tiers[t]
+func (rm *rooms) flushUrgently(now int64, t int, w evict.Window) {
+	tr := rm.tiers[t]
 	for id := w.First; id != fragment.None; id = tr.table.Next(id) {
 		f := tr.table.At(id)
 		if f.Class == fragment.Dirty || f.Class == fragment.Flushing {
-			e.queueFlush(now, t, f.Owner, true)
+			rm.flushes.queueFlush(now, t, f.Owner, true)
 		}
 		if id == w.Last {
 			return
@@ -218,16 +220,16 @@ func (e *Engine) flushUrgently(now int64, t int, w evict.Window) {
 }
 
 // breakPromises withdraws the promises in the window: a demand that an operation waits for has priority over a prediction.
-func (e *Engine) breakPromises(now int64, t int, w evict.Window) {
-	tr := e.tiers[t]
+func (rm *rooms) breakPromises(now int64, t int, w evict.Window) {
+	tr := rm.tiers[t]
 	for id := w.First; ; id = tr.table.Next(id) {
 		if f := tr.table.At(id); f.Class == fragment.Promised {
 			o := f.Owner
-			e.release(now, o, t)
+			rm.release(now, o, t)
 			for _, r := range o.Refs() {
 				r.Hist.promised[t] = min(r.Hist.promised[t], r.seq)
 			}
-			e.Stats.BrokenPromises++
+			rm.Stats.BrokenPromises++
 		}
 		if id == w.Last {
 			return
@@ -236,37 +238,27 @@ func (e *Engine) breakPromises(now int64, t int, w evict.Window) {
 }
 
 // release ends a promise without consuming. The copy gets the state that it would have without the promise.
-func (e *Engine) release(now int64, o *Object, t int) {
-	if e.row(o, t).State != lifecycle.ReadComplete {
+func (rm *rooms) release(now int64, o *Object, t int) {
+	if rm.copies.row(o, t).State != lifecycle.ReadComplete {
 		return
 	}
-	e.step(o, t, lifecycle.Release(e.lower(o, t) >= 0))
-	e.updateCopy(now, o, t)
-}
-
-// lower is the fastest tier below t with all bytes of o, or -1.
-func (e *Engine) lower(o *Object, t int) int {
-	for t++; t < len(e.tiers); t++ {
-		if e.complete(o, t) {
-			return t
-		}
-	}
-	return -1
+	rm.copies.step(o, t, lifecycle.Release(rm.copies.lower(o, t) >= 0))
+	rm.copies.updateCopy(now, o, t)
 }
 
 // demand asks for room in tier t. It calls granted or denied of the claim, at once if it can.
-func (e *Engine) demand(now int64, t int, c *claim) {
-	tr := e.tiers[t]
-	if tr.claims.len() == 0 && e.attempt(now, t, c) {
+func (rm *rooms) demand(now int64, t int, c *claim) {
+	tr := rm.tiers[t]
+	if tr.claims.len() == 0 && rm.attempt(now, t, c) {
 		return
 	}
 	tr.claims.push(c)
-	e.failStalled(now, t)
+	rm.failStalled(now, t)
 }
 
 // attempt serves a claim if that is possible now.
-func (e *Engine) attempt(now int64, t int, c *claim) bool {
-	tr := e.tiers[t]
+func (rm *rooms) attempt(now int64, t int, c *claim) bool {
+	tr := rm.tiers[t]
 	if c.over {
 		return true
 	}
@@ -274,8 +266,8 @@ func (e *Engine) attempt(now int64, t int, c *claim) bool {
 		return false
 	}
 	v, w := stuck, none
-	if !c.load || !e.isPointless(c.obj, t) {
-		v, w = e.seek(now, t, c.obj)
+	if !c.load || !rm.loads.isPointless(c.obj, t) {
+		v, w = rm.seek(now, t, c.obj)
 	}
 	switch {
 	case v == granted:
@@ -285,7 +277,7 @@ func (e *Engine) attempt(now int64, t int, c *claim) bool {
 	case c.sooner != nil && c.sooner(now, w):
 		return true
 	case v == waits:
-		e.flushUrgently(now, t, w)
+		rm.flushUrgently(now, t, w)
 	}
 	c.tried, c.seen, c.verdict = true, tr.version, v
 	return false
@@ -300,8 +292,8 @@ func (c *claim) deny(now int64, err error) {
 }
 
 // withdrawClaims ends the claims for o: all of them, or only those of loads.
-func (e *Engine) withdrawClaims(now int64, o *Object, loads bool) {
-	for _, tr := range e.tiers {
+func (rm *rooms) withdrawClaims(now int64, o *Object, loads bool) {
+	for _, tr := range rm.tiers {
 		for i := 0; i < tr.claims.len(); i++ {
 			if c := tr.claims.at(i); c.obj == o && (c.load || !loads) {
 				c.deny(now, ErrDropped)
@@ -311,96 +303,96 @@ func (e *Engine) withdrawClaims(now int64, o *Object, loads bool) {
 }
 
 // serve grants the claims of tier t in order as long as there is room.
-func (e *Engine) serve(now int64, t int) {
-	tr := e.tiers[t]
+func (rm *rooms) serve(now int64, t int) {
+	tr := rm.tiers[t]
 	for {
 		c, ok := tr.claims.peek()
-		if !ok || !e.attempt(now, t, c) {
+		if !ok || !rm.attempt(now, t, c) {
 			break
 		}
 		tr.claims.pop()
 	}
-	e.failStalled(now, t)
+	rm.failStalled(now, t)
 }
 
 // failStalled ends the claims that the engine can never serve by itself: leases hold all bytes, or no lower tier takes them. It retries failed
 // flushes first. While nothing moves, the order of the claims does not count. A claim that waits for the application must not delay one that may not
 // wait, or one that fits.
-func (e *Engine) failStalled(now int64, t int) {
-	tr := e.tiers[t]
-	if tr.claims.len() > 0 && e.Draining(t) && !e.progressing() { // copies across the end of a shrunk tier fill a part of it
-		e.drain(now, t, math.MaxInt)
+func (rm *rooms) failStalled(now int64, t int) {
+	tr := rm.tiers[t]
+	if tr.claims.len() > 0 && rm.budgets.Draining(t) && !rm.progressing() { // copies across the end of a shrunk tier fill a part of it
+		rm.budgets.drain(now, t, math.MaxInt)
 	}
-	for i := 0; i < tr.claims.len() && !e.progressing(); i++ {
+	for i := 0; i < tr.claims.len() && !rm.progressing(); i++ {
 		c := tr.claims.at(i)
 		if !c.retried {
 			c.retried = true
-			c.tried = !e.retryStuck(now, t) && c.tried
+			c.tried = !rm.flushes.retryStuck(now, t) && c.tried
 		}
-		if e.attempt(now, t, c) || e.progressing() {
+		if rm.attempt(now, t, c) || rm.progressing() {
 			continue
 		}
 		// Even if the replaced version is not given up, looking it up may have made a record of a row, and a flush of that may make room.
-		e.giveUpReplaced(now, t, c)
-		if e.attempt(now, t, c) || e.progressing() {
+		rm.giveUpReplaced(now, t, c)
+		if rm.attempt(now, t, c) || rm.progressing() {
 			continue
 		}
 		if c.elsewhere != nil && c.elsewhere(now) {
 			continue
 		}
-		failing := t < len(e.links) && e.links[t].stuck > 0
+		failing := t < len(rm.links) && rm.links[t].stuck > 0
 		if tr.Device && !failing && !c.came && c.below != nil && c.below(now) { // here only the application could make room
 			continue
 		}
 		if c.patient && !failing {
 			continue
 		}
-		why := e.whyFull(t, c.obj)
-		if !c.load || !e.bypassCache(now, c.obj, why, !failing) {
+		why := rm.whyFull(t, c.obj)
+		if !c.load || !rm.loads.bypassCache(now, c.obj, why, !failing) {
 			c.deny(now, why)
 		}
 	}
 	for c, ok := tr.claims.peek(); ok && c.over; c, ok = tr.claims.peek() {
 		tr.claims.pop()
 	}
-	if e.unchained { // a capture was denied, and what only it needed has made room, perhaps in another tier
-		e.unchained = false
-		for u := range e.tiers {
-			e.serve(now, u)
+	if rm.unchained { // a capture was denied, and what only it needed has made room, perhaps in another tier
+		rm.unchained = false
+		for u := range rm.tiers {
+			rm.serve(now, u)
 		}
 	}
 }
 
 // giveUpReplaced gives up the version that a capture is about to replace, if that makes its room. So an application can rewrite its keys in a tier that they
 // fill.
-func (e *Engine) giveUpReplaced(now int64, t int, c *claim) {
+func (rm *rooms) giveUpReplaced(now int64, t int, c *claim) {
 	if c.load {
 		return
 	}
 	rec := c.obj.home
 	old := rec.Hist.Get(rec.Key)
-	if old == nil || old == rec || !e.freesAlone(old, c.obj, t) {
+	if old == nil || old == rec || !rm.freesAlone(old, c.obj, t) {
 		return
 	}
-	if e.catalogued(t) {
+	if rm.catalogued(t) {
 		return // its room stays reserved until the new version is in the catalog
 	}
-	e.replace(now, old, rec)
+	rm.checkpoints.replace(now, old, rec)
 }
 
 // freesAlone tells whether a checkpoint that is dropped frees room for o in tier t: a copy that no other checkpoint needs, or that of a gone object which is kept for
 // this copy alone. One of them has to be large enough by itself.
-func (e *Engine) freesAlone(old *Record, o *Object, t int) bool {
-	tr := e.tiers[t]
+func (rm *rooms) freesAlone(old *Record, o *Object, t int) bool {
+	tr := rm.tiers[t]
 	leavesRoom := func(x *Object) bool { return tr.extent(x) >= tr.extent(o) && tr.align(x) >= tr.align(o) }
 	for _, x := range old.Objects() {
-		if x.copies[t] == fragment.None || x.isShared() || x.isNeeded(t) || !e.isFreedAtOnce(x, t) {
+		if x.copies[t] == fragment.None || x.isShared() || x.isNeeded(t) || !rm.isFreedAtOnce(x, t) {
 			continue
 		}
 		if leavesRoom(x) {
 			return true
 		}
-		if of := x.Source(t); of != nil && of.gone && of.isNeededOnlyBy(x, t) && e.isFreedAtOnce(of, t) && leavesRoom(of) {
+		if of := x.Source(t); of != nil && of.gone && of.isNeededOnlyBy(x, t) && rm.isFreedAtOnce(of, t) && leavesRoom(of) {
 			return true
 		}
 	}
@@ -413,43 +405,59 @@ func (o *Object) isNeededOnlyBy(u *Object, t int) bool {
 }
 
 // isFreedAtOnce tells whether the room of x's copy in tier t can be used as soon as the object is gone and no copy needs it.
-func (e *Engine) isFreedAtOnce(x *Object, t int) bool {
-	tr, f := e.tiers[t], e.row(x, t)
-	becomesIdle := tr.retires(f) && (tr.allotted == 0 || e.InUse(t) > tr.allotted)
+func (rm *rooms) isFreedAtOnce(x *Object, t int) bool {
+	tr, f := rm.tiers[t], rm.copies.row(x, t)
+	becomesIdle := tr.retires(f) && (tr.allotted == 0 || rm.budgets.InUse(t) > tr.allotted)
 	return f.Pins == 0 && f.Transfers == 0 && !tr.behind(f) && !becomesIdle
 }
 
-// pinnedBytes is how many bytes of tier t are being read, by leases and by copies out.
-func (e *Engine) pinnedBytes(t int) (bytes int64) {
-	tr := e.tiers[t]
-	for id := tr.table.First(); id != fragment.None; id = tr.table.Next(id) {
-		if f := tr.table.At(id); f.Pins > 0 {
-			bytes += tr.within(f)
-		}
-	}
-	return bytes
-}
-
 // whyFull says why there is no room in tier t.
-func (e *Engine) whyFull(t int, o *Object) error {
-	tr := e.tiers[t]
-	if t < len(e.links) {
-		if l := e.links[t]; l.stuck > 0 && l.err != nil {
+func (rm *rooms) whyFull(t int, o *Object) error {
+	tr := rm.tiers[t]
+	if t < len(rm.links) {
+		if l := rm.links[t]; l.stuck > 0 && l.err != nil {
 			return &TierError{Tier: l.lower, Err: l.err}
 		}
 	}
-	lent, used := e.pinnedBytes(t), tr.used()
+	lent, used := rm.copies.pinnedBytes(t), tr.used()
 	return full(t, "%s wanted, %s of %s used: %s by leases, %s by checkpoints for which no lower tier has room", quantity.Exact(o.Bytes(t)),
 		quantity.Sized(used), quantity.Exact(tr.Capacity-tr.idleBytes), quantity.Sized(lent), quantity.Sized(used-lent-tr.bytes[fragment.Free]))
 }
 
 // progressing tells whether anything is under way that ends by itself, or when it obstructs.
-func (e *Engine) progressing() bool {
-	if e.running > 0 || e.capturing > 0 || e.copying > 0 || e.owed > 0 || e.verifying > 0 || e.passing[Down].len() > 0 || e.passing[Up].len() > 0 {
+func (s *state) progressing() bool {
+	if s.transfers.running > 0 || s.captures.capturing > 0 || s.restores.copying > 0 || s.budgets.owed > 0 || s.readings.verifying > 0 || s.transfers.passing[Down].len() > 0 || s.transfers.passing[Up].len() > 0 {
 		return true
 	}
-	for _, l := range e.links {
+	for _, l := range s.links {
 		if l.demand.len() > 0 || l.ahead.len() > 0 || l.queued > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// giveUpClaims ends the claims of captures to room in tier t.
+func (rm *rooms) giveUpClaims(now int64, t int, err error) {
+	tr := rm.tiers[t]
+	for i := 0; i < tr.claims.len(); i++ {
+		if c := tr.claims.at(i); !c.load {
+			c.deny(now, err)
+		}
+	}
+	for c, ok := tr.claims.peek(); ok && c.over; c, ok = tr.claims.peek() {
+		tr.claims.pop()
+	}
+}
+
+// awaitsRoom tells whether a claim, or a flush from above, waits for room in a tier.
+func (rm *rooms) awaitsRoom(t int) bool {
+	tr := rm.tiers[t]
+	if tr.claims.len() > 0 {
+		return true
+	}
+	for _, l := range rm.links {
+		if l.lower == t && l.paused == tr.version+1 && l.queued > l.flushing {
 			return true
 		}
 	}

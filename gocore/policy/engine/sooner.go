@@ -24,30 +24,30 @@ func isSooner(wait, straight int64) bool { return wait-straight >= max(wait/clea
 
 // goDown sends a waiting capture to the tier below if it ends clearly sooner there. w is the window that makes room in its own tier; its First is
 // None if no flush makes room.
-func (e *Engine) goDown(now int64, c *Capture, w evict.Window) bool {
+func (cs *captures) goDown(now int64, c *Capture, w evict.Window) bool {
 	from := c.Tier
-	t := e.Below(from)
-	if e.cfg.Stay || !e.mayGoDown(c, t) || !e.soonerBelow(now, c, w) || !e.roomNow(now, t, &c.Rec.own) {
+	t := cs.Below(from)
+	if cs.cfg.Stay || !cs.mayGoDown(c, t) || !cs.soonerBelow(now, c, w) || !cs.roomNow(now, t, &c.Rec.own) {
 		return false
 	}
 	if w.First != fragment.None {
-		e.flushUrgently(now, from, w) // makes room for the next capture; this capture's transfer precedes flushes
+		cs.rooms.flushUrgently(now, from, w) // makes room for the next capture; this capture's transfer precedes flushes
 	}
 	c.claim.over = true
-	e.ask(now, c, t)
+	cs.ask(now, c, t)
 	return true
 }
 
 // mayGoDown tells whether a capture may go from its tier to tier t, the one below. The caller copies into memory itself. Straight to a disk, a
 // transfer reads the caller's memory: only the call that begins the capture prepares for that, and only for host memory.
-func (e *Engine) mayGoDown(c *Capture, t int) bool {
-	from := e.tiers[c.Tier]
+func (cs *captures) mayGoDown(c *Capture, t int) bool {
+	from := cs.tiers[c.Tier]
 	switch {
-	case t < 0 || c.stays || !e.tiers[t].fits(&c.Rec.own):
+	case t < 0 || c.stays || !cs.tiers[t].fits(&c.Rec.own):
 		return false
 	case from.claims.len() > 0 && from.claims.at(0) != c.claim: // it would overtake captures and loads that have waited longer
 		return false
-	case e.tiers[t].Remote:
+	case cs.tiers[t].Remote:
 		return c.quiet && c.Tier == c.Rec.Top() && !from.Device
 	}
 	return true
@@ -55,26 +55,26 @@ func (e *Engine) mayGoDown(c *Capture, t int) bool {
 
 // soonerBelow compares the predicted ends of a capture in its tier and in the tier below. While bytes come into its tier faster than the link takes
 // them away, the room of each capture has to be flushed in any case. Then it is never sooner below.
-func (e *Engine) soonerBelow(now int64, c *Capture, w evict.Window) bool {
-	tr, l := e.tiers[c.Tier], e.links[c.Tier]
+func (cs *captures) soonerBelow(now int64, c *Capture, w evict.Window) bool {
+	tr, l := cs.tiers[c.Tier], cs.links[c.Tier]
 	switch {
 	case w.First == fragment.None:
-		return e.heldByCallers(c)
-	case e.alwaysDown:
+		return cs.heldByCallers(c)
+	case cs.alwaysDown:
 		return true
 	case !l.down.Trusted(): // an assumed rate is no prediction
 		return false
-	case tr.inflow.pressing(now, l.drain(e)):
+	case tr.inflow.pressing(now, l.drain(cs.state)):
 		return false
 	}
-	wait, known := e.roomIn(now, c.Tier, tr.extent(&c.Rec.own), w)
-	return known && isSooner(wait, e.straightIn(now, l, &c.Rec.own))
+	wait, known := cs.rooms.roomIn(now, c.Tier, tr.extent(&c.Rec.own), w)
+	return known && isSooner(wait, cs.rooms.straightIn(now, l, &c.Rec.own))
 }
 
 // heldByCallers tells whether a device has no room for a capture until the application releases some, whatever moves in other tiers.
-func (e *Engine) heldByCallers(c *Capture) bool {
-	tr, l := e.tiers[c.Tier], e.links[c.Tier]
-	if !tr.Device || l.stuck > 0 || l.queued > 0 || l.loads > 0 || len(l.crossing) > 0 || e.capturing+e.copying+e.verifying > 0 {
+func (cs *captures) heldByCallers(c *Capture) bool {
+	tr, l := cs.tiers[c.Tier], cs.links[c.Tier]
+	if !tr.Device || l.stuck > 0 || l.queued > 0 || l.loads > 0 || len(l.crossing) > 0 || cs.capturing+cs.restores.copying+cs.readings.verifying > 0 {
 		return false
 	}
 	old := c.Rec.Hist.Get(c.Rec.Key) // it gives way to the capture as soon as nothing moves
@@ -82,10 +82,10 @@ func (e *Engine) heldByCallers(c *Capture) bool {
 }
 
 // roomNow tells whether tier t has room for r without waiting.
-func (e *Engine) roomNow(now int64, t int, o *Object) bool {
-	if e.tiers[t].claims.len() > 0 {
+func (cs *captures) roomNow(now int64, t int, o *Object) bool {
+	if cs.tiers[t].claims.len() > 0 {
 		return false
 	}
-	_, ok := e.choose(now, t, o, evict.Request{Floor: -1, NoWait: true})
+	_, ok := cs.rooms.choose(now, t, o, evict.Request{Floor: -1, NoWait: true})
 	return ok
 }

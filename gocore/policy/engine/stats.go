@@ -48,15 +48,15 @@ type TierUse struct {
 }
 
 // Use describes tier t without its idle bytes.
-func (e *Engine) Use(t int) TierUse {
-	tr := e.tiers[t]
+func (s *state) Use(t int) TierUse {
+	tr := s.tiers[t]
 	u := TierUse{
 		Name: tr.Name, Capacity: tr.Capacity - tr.idleBytes, Used: tr.used(), Fragments: tr.table.Count() - tr.idle.Len(),
 		Free: tr.bytes[fragment.Free], Flushing: tr.bytes[fragment.Flushing], Dirty: tr.bytes[fragment.Dirty],
 		Promised: tr.bytes[fragment.Promised], Held: tr.bytes[fragment.Held] - tr.idleBytes,
 	}
-	if t < len(e.links) {
-		l := e.links[t]
+	if t < len(s.links) {
+		l := s.links[t]
 		u.WriteRate, u.ReadRate = l.down.Rate(), l.up.Rate()
 		u.FlushesQueued, u.LoadsRunning = l.queued, l.loads
 	}
@@ -64,16 +64,16 @@ func (e *Engine) Use(t int) TierUse {
 }
 
 // FlushRate is the rate (bytes/s) of the link below a tier, measured or assumed.
-func (e *Engine) FlushRate(t int) float64 { return e.links[t].down.Rate() }
+func (s *state) FlushRate(t int) float64 { return s.links[t].down.Rate() }
 
 // LoadRate is the rate (bytes/s) at which the link below a tier brings bytes up, measured or assumed.
-func (e *Engine) LoadRate(t int) float64 { return e.links[t].up.Rate() }
+func (s *state) LoadRate(t int) float64 { return s.links[t].up.Rate() }
 
 // Assume sets the rates (bytes/s) of the link below tier t, per direction, until transfers have been measured.
-func (e *Engine) Assume(t int, write, read float64) {
-	if t < len(e.links) {
-		e.links[t].down.Assume(write)
-		e.links[t].up.Assume(read)
+func (s *state) Assume(t int, write, read float64) {
+	if t < len(s.links) {
+		s.links[t].down.Assume(write)
+		s.links[t].up.Assume(read)
 	}
 }
 
@@ -100,15 +100,15 @@ type Event struct {
 	Obj      *Object // what was moved or evicted; nil: nothing was
 }
 
-func (e *Engine) trace(now int64, k EventKind, r *Record, t int, took int64) {
-	if e.cfg.Trace != nil {
-		e.cfg.Trace(Event{At: now, Took: took, Kind: k, Tier: t, Rec: r})
+func (s *state) trace(now int64, k EventKind, r *Record, t int, took int64) {
+	if s.cfg.Trace != nil {
+		s.cfg.Trace(Event{At: now, Took: took, Kind: k, Tier: t, Rec: r})
 	}
 }
 
 // traceMove is trace for what happened to the copy of an object.
-func (e *Engine) traceMove(now int64, k EventKind, o *Object, t int, took int64) {
-	if e.cfg.Trace != nil {
-		e.cfg.Trace(Event{At: now, Took: took, Kind: k, Tier: t, Rec: o.Rec(), Obj: o})
+func (s *state) traceMove(now int64, k EventKind, o *Object, t int, took int64) {
+	if s.cfg.Trace != nil {
+		s.cfg.Trace(Event{At: now, Took: took, Kind: k, Tier: t, Rec: o.Rec(), Obj: o})
 	}
 }

@@ -45,58 +45,58 @@ func (q turns) second() (next turn) {
 
 // runPrefetchers runs the prefetchers of the histories that may have work. In each tier they go as far as prefetches may take room, in the order in
 // which restores are due, across histories. A history whose prefetcher has not reached the end of the expected restores stays on the list.
-func (e *Engine) runPrefetchers(now int64) {
-	list := e.toPrefetch
+func (ps *prefetches) runPrefetchers(now int64) {
+	list := ps.toPrefetch
 	if len(list) == 0 {
 		return
 	}
-	e.toPrefetch = e.prefetchSpare[:0]
+	ps.toPrefetch = ps.prefetchSpare[:0]
 	for _, h := range list {
 		h.inPrefetch, h.stopped = false, false
-		e.follow(h)
+		ps.orders.follow(h)
 	}
 	if len(list) > 1 {
-		e.compare(now)
+		ps.orders.compare(now)
 	}
-	for t := max(len(e.links)-1, 0); t >= 0; t-- { // the lowest tier prefetches nothing, unless it is the only one
-		e.prefetchTier(now, list, t)
+	for t := max(len(ps.links)-1, 0); t >= 0; t-- { // the lowest tier prefetches nothing, unless it is the only one
+		ps.prefetchTier(now, list, t)
 	}
 	for _, h := range list {
 		if h.stopped {
-			e.queuePrefetch(h)
+			ps.queuePrefetch(h)
 		}
 	}
 	clear(list)
-	e.prefetchSpare = list
+	ps.prefetchSpare = list
 }
 
 // prefetchTier promises the copies in tier t that the listed histories need next, and begins to load missing ones.
-func (e *Engine) prefetchTier(now int64, list []*History, t int) {
-	q := e.turns[:0]
+func (ps *prefetches) prefetchTier(now int64, list []*History, t int) {
+	q := ps.turns[:0]
 	for _, h := range list {
-		if h.stuck[t] == e.tiers[t].version+1 {
+		if h.stuck[t] == ps.tiers[t].version+1 {
 			h.stopped = true // no room at the last attempt, and no room has appeared since
 			continue
 		}
 		h.stuck[t] = 0
-		q = append(q, turn{h: h, due: e.firstDue(h, t, len(list) > 1)})
+		q = append(q, turn{h: h, due: ps.firstDue(h, t, len(list) > 1)})
 	}
 	heap.Init(&q)
 	for len(q) > 0 {
-		if more := e.prefetchUntil(now, &q[0], t, q.second()); more {
+		if more := ps.prefetchUntil(now, &q[0], t, q.second()); more {
 			heap.Fix(&q, 0)
 		} else {
 			heap.Pop(&q)
 		}
 	}
-	e.turns = q
+	ps.turns = q
 }
 
 // firstDue is the distance of the first restore that the prefetcher of tier t looks at next. Without rivals it does not matter.
-func (e *Engine) firstDue(h *History, t int, rivals bool) (due int64) {
+func (ps *prefetches) firstDue(h *History, t int, rivals bool) (due int64) {
 	if rivals {
 		h.order.Upcoming(h.promised[t], func(seq int64, _ model.Key, _ bool) bool {
-			due = e.due(h, seq)
+			due = ps.due(h, seq)
 			return false
 		})
 	}
@@ -104,22 +104,22 @@ func (e *Engine) firstDue(h *History, t int, rivals bool) (due int64) {
 }
 
 // due is how far ahead a restore is, given its number in the order of h.
-func (e *Engine) due(h *History, seq int64) int64 {
-	return evict.Distance(h.order.Place(seq)-e.places[h.lane], e.intervals[h.lane])
+func (ps *prefetches) due(h *History, seq int64) int64 {
+	return evict.Distance(h.order.Place(seq)-ps.orders.places[h.lane], ps.orders.intervals[h.lane])
 }
 
 // prefetchUntil runs the prefetcher of a history in tier t until the turn of another history comes. Then it returns true and sets mine.due to the
 // history's next distance.
-func (e *Engine) prefetchUntil(now int64, mine *turn, t int, next turn) (more bool) {
+func (ps *prefetches) prefetchUntil(now int64, mine *turn, t int, next turn) (more bool) {
 	h := mine.h
 	h.order.Upcoming(h.promised[t], func(seq int64, k model.Key, _ bool) bool {
 		if next.h != nil {
-			mine.due = e.due(h, seq)
+			mine.due = ps.due(h, seq)
 			if more = next.before(*mine); more {
 				return false
 			}
 		}
-		if rec := h.Get(k); rec != nil && rec.seq == seq && rec.Captured() && !e.ahead(now, h, rec, t) {
+		if rec := h.Get(k); rec != nil && rec.seq == seq && rec.Captured() && !ps.ahead(now, h, rec, t) {
 			h.stopped = true
 			return false
 		}

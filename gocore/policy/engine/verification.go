@@ -28,39 +28,39 @@ func (h *History) verificationReach() int64 {
 }
 
 // noteLease records a restore. Copies are verified ahead of leases; a restore that copies out verifies on the way.
-func (e *Engine) noteLease(h *History, r *Restore) {
-	if h.verifies = !r.options.Into && e.verifiesSize(r.Rec.Size); h.verifies {
+func (rd *readings) noteLease(h *History, r *Restore) {
+	if h.verifies = !r.options.Into && rd.verifiesSize(r.Rec.Size); h.verifies {
 		h.verifySize = r.Rec.Size
-		e.queueVerification(h)
+		rd.queueVerification(h)
 	}
 }
 
 // verifiesSize tells whether so many bytes are large enough to be verified ahead.
-func (e *Engine) verifiesSize(bytes int64) bool {
-	return e.cfg.VerifyFrom > 0 && bytes >= e.cfg.VerifyFrom
+func (rd *readings) verifiesSize(bytes int64) bool {
+	return rd.cfg.VerifyFrom > 0 && bytes >= rd.cfg.VerifyFrom
 }
 
 // queueVerification puts the history on the list of those whose next restores may find unverified copies.
-func (e *Engine) queueVerification(h *History) {
+func (rd *readings) queueVerification(h *History) {
 	if h.verifies && !h.inVerify {
 		h.inVerify = true
-		e.toVerify = append(e.toVerify, h)
+		rd.toVerify = append(rd.toVerify, h)
 	}
 }
 
 // HasUnverified tells whether BeginVerification is worth a call: half of the checkpoints within reach may be unverified. The threshold avoids a wake-up per
 // restore.
-func (e *Engine) HasUnverified() bool {
-	for len(e.toVerify) > 0 && !e.toVerify[0].needsVerification() {
-		e.dequeueVerification()
+func (rd *readings) HasUnverified() bool {
+	for len(rd.toVerify) > 0 && !rd.toVerify[0].needsVerification() {
+		rd.dequeueVerification()
 	}
-	return len(e.toVerify) > 0
+	return len(rd.toVerify) > 0
 }
 
 // dequeueVerification takes the first history off the list.
-func (e *Engine) dequeueVerification() {
-	e.toVerify[0].inVerify = false
-	e.toVerify = append(e.toVerify[:0], e.toVerify[1:]...)
+func (rd *readings) dequeueVerification() {
+	rd.toVerify[0].inVerify = false
+	rd.toVerify = append(rd.toVerify[:0], rd.toVerify[1:]...)
 }
 
 func (h *History) needsVerification() (some bool) {
@@ -74,12 +74,12 @@ func (h *History) needsVerification() (some bool) {
 }
 
 // BeginVerification returns the next copy to verify, in the order of the restores; histories take turns. EndVerification follows.
-func (e *Engine) BeginVerification(now int64) (p Verification, some bool) {
-	for ; len(e.toVerify) > 0; e.dequeueVerification() {
-		h := e.toVerify[0]
-		if rec, o := e.nextUnverified(h); o != nil {
-			e.toVerify = append(append(e.toVerify[:0], e.toVerify[1:]...), h)
-			return e.beginVerification(now, rec, o), true
+func (rd *readings) BeginVerification(now int64) (p Verification, some bool) {
+	for ; len(rd.toVerify) > 0; rd.dequeueVerification() {
+		h := rd.toVerify[0]
+		if rec, o := rd.nextUnverified(h); o != nil {
+			rd.toVerify = append(append(rd.toVerify[:0], rd.toVerify[1:]...), h)
+			return rd.beginVerification(now, rec, o), true
 		}
 	}
 	return p, false
@@ -87,7 +87,7 @@ func (e *Engine) BeginVerification(now int64) (p Verification, some bool) {
 
 // nextUnverified is the next copy within reach that is to be verified, or nil. If the latest verification ended too late, the next lease verifies its own
 // bytes; the one behind it then has time.
-func (e *Engine) nextUnverified(h *History) (of *Record, next *Object) {
+func (rd *readings) nextUnverified(h *History) (of *Record, next *Object) {
 	if !h.verifies {
 		return nil, nil
 	}
@@ -100,7 +100,7 @@ func (e *Engine) nextUnverified(h *History) (of *Record, next *Object) {
 			return false
 		}
 		if rec := h.records.get(k); rec != nil {
-			if i := slices.IndexFunc(rec.Objects(), func(o *Object) bool { return e.isVerifiable(o, rec.Top()) }); i >= 0 {
+			if i := slices.IndexFunc(rec.Objects(), func(o *Object) bool { return rd.isVerifiable(o, rec.Top()) }); i >= 0 {
 				of, next = rec, rec.Objects()[i]
 				if i < len(rec.Objects())-1 {
 					return false
@@ -115,51 +115,51 @@ func (e *Engine) nextUnverified(h *History) (of *Record, next *Object) {
 
 // isVerifiable tells whether o has an unverified copy that no restore reads yet, in the tier that would be leased from. A load verifies the bytes that
 // it brings.
-func (e *Engine) isVerifiable(o *Object, t int) bool {
-	if !o.captured || !e.verifiesSize(o.Bytes(t)) || e.tiers[t].Device || e.tiers[t].Remote || !e.complete(o, t) || o.loadRuns != 0 {
+func (rd *readings) isVerifiable(o *Object, t int) bool {
+	if !o.captured || !rd.verifiesSize(o.Bytes(t)) || rd.tiers[t].Device || rd.tiers[t].Remote || !rd.copies.complete(o, t) || o.loadRuns != 0 {
 		return false
 	}
-	f := e.row(o, t)
+	f := rd.copies.row(o, t)
 	return !f.Verified && !o.verifying && f.Pins == 0
 }
 
-func (e *Engine) beginVerification(now int64, rec *Record, o *Object) Verification {
+func (rd *readings) beginVerification(now int64, rec *Record, o *Object) Verification {
 	p := Verification{Rec: rec, Obj: o, Tier: rec.Top()}
 	o.verifying = true
-	e.row(o, p.Tier).Transfers++
-	e.verifying++
-	e.tiers[p.Tier].verifying++
-	e.updateCopy(now, o, p.Tier)
+	rd.copies.row(o, p.Tier).Transfers++
+	rd.verifying++
+	rd.tiers[p.Tier].verifying++
+	rd.copies.updateCopy(now, o, p.Tier)
 	return p
 }
 
 // EndVerification reports the result of a verification. Wrong bytes are left for the restore to find, which knows the other copies.
-func (e *Engine) EndVerification(now int64, p Verification, right bool) {
-	f := e.row(p.Obj, p.Tier)
+func (rd *readings) EndVerification(now int64, p Verification, right bool) {
+	f := rd.copies.row(p.Obj, p.Tier)
 	p.Rec.Hist.overtaken = f.Pins > 0
-	e.verifying--
-	e.tiers[p.Tier].verifying--
+	rd.verifying--
+	rd.tiers[p.Tier].verifying--
 	f.Transfers--
 	//mutation:damage-verified-ahead
 	//mutation:changed-during-verification
 	f.Verified = f.Verified || right && p.Obj.verifying
 	p.Obj.verifying = false
-	e.updateCopy(now, p.Obj, p.Tier)
+	rd.copies.updateCopy(now, p.Obj, p.Tier)
 	// Also if a restore holds the copy now: flushes that waited for it look for another one.
-	e.roomAppeared(p.Tier)
-	e.makeProgress(now)
+	rd.copies.roomAppeared(p.Tier)
+	rd.makeProgress(now)
 }
 
 // IsObsolete tells whether a verification has become useless: a restore verifies the bytes itself, the record is gone, or a claim waits for room in the tier.
-func (e *Engine) IsObsolete(p Verification) bool {
-	return p.Obj.gone || e.row(p.Obj, p.Tier).Pins > 0 || e.awaitsRoom(p.Tier)
+func (rd *readings) IsObsolete(p Verification) bool {
+	return p.Obj.gone || rd.copies.row(p.Obj, p.Tier).Pins > 0 || rd.rooms.awaitsRoom(p.Tier)
 }
 
 // MarkUnverified revokes that the bytes of a copy are verified, or are being verified.
-func (e *Engine) MarkUnverified(rec *Record, t int) {
+func (rd *readings) MarkUnverified(rec *Record, t int) {
 	for _, o := range rec.Objects() {
 		if o.copies[t] != fragment.None {
-			e.row(o, t).Verified, o.verifying = false, false
+			rd.copies.row(o, t).Verified, o.verifying = false, false
 		}
 	}
 }

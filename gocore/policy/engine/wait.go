@@ -18,64 +18,72 @@ type Wait struct {
 	quiet  bool
 }
 
+// waiters are callers that wait until checkpoints have reached a tier.
+type waiters struct {
+	*state
+
+	durable map[*Record][]*Wait
+	lost    map[uint64]error
+}
+
 // Await returns a Wait for the given versions and makes their flushes urgent. A version that is gone needs no flush; waiting for it alone is
 // ErrDropped.
-func (e *Engine) Await(now int64, recs []*Record, t int) *Wait {
+func (ws *waiters) Await(now int64, recs []*Record, t int) *Wait {
 	w := &Wait{Tier: t, single: len(recs) == 1, quiet: true, left: 1} // the extra one is for this loop
 	for _, rec := range recs {
-		if rec.gone || e.reached(rec, t) {
-			if rec.gone && w.single && !e.reached(rec, t) {
+		if rec.gone || ws.reached(rec, t) {
+			if rec.gone && w.single && !ws.reached(rec, t) {
 				w.Err = ErrDropped
 			}
 			continue
 		}
 		w.left++
-		e.durable[rec] = append(e.durable[rec], w)
+		ws.durable[rec] = append(ws.durable[rec], w)
 		if t > 0 {
-			e.want(now, rec, t)
+			ws.want(now, rec, t)
 		}
-		e.wakeWaits(now, rec)
+		ws.wakeWaits(now, rec)
 	}
 	if w.left--; w.left == 0 {
 		w.Phase = Ended
 	}
-	e.makeProgress(now)
+	ws.makeProgress(now)
 	w.quiet = false
 	return w
 }
 
 // CancelWait forgets a wait; the flushes that it asked for go on.
-func (e *Engine) CancelWait(w *Wait) {
+func (ws *waiters) CancelWait(w *Wait) {
 	w.Phase, w.Notify = Ended, nil
 }
 
 // want asks for the flushes of rec down to tier t, and retries those that failed.
-func (e *Engine) want(now int64, rec *Record, t int) {
+func (ws *waiters) want(now int64, rec *Record, t int) {
 	for _, o := range rec.Objects() {
 		o.wants |= 1 << t
-		for k, l := range e.links[:t] {
-			if e.complete(o, k) && e.lower(o, k) < 0 {
-				if l.refuses(e, o) {
-					l.retryRefused(e.tiers[l.lower].need(o))
+		for k, l := range ws.links[:t] {
+			if ws.copies.complete(o, k) && ws.copies.lower(o, k) < 0 {
+				if l.refuses(ws.state, o) {
+					l.retryRefused(ws.tiers[l.lower].need(o))
 				}
-				e.queueFlush(now, k, o, true)
+				ws.flushes.queueFlush(now, k, o, true)
 			}
 		}
 	}
 }
 
 // reached tells whether rec is captured and, for a tier below the fastest, whether tier t or a lower one has its bytes.
-func (e *Engine) reached(rec *Record, t int) bool {
+func (ws *waiters) reached(rec *Record, t int) bool {
 	if t <= rec.Top() {
 		return rec.Captured()
 	}
-	return e.below(rec, t-1)
+	return ws.copies.below(rec, t-1)
 }
 
 // Durable is the set of tiers (bit t) that have all bytes of rec, themselves or in a tier below.
-func (e *Engine) Durable(rec *Record) (tiers uint8) {
-	for t := range e.tiers {
-		if e.reached(rec, t) {
+func (ws *waiters) Durable(rec *Record) (tiers uint8) {
+	for t := range ws.tiers {
+		if ws.reached(rec, t) {
 			tiers |= 1 << t
 		}
 	}
@@ -83,8 +91,8 @@ func (e *Engine) Durable(rec *Record) (tiers uint8) {
 }
 
 // wakeWaits checks the waits for rec after a change.
-func (e *Engine) wakeWaits(now int64, rec *Record) {
-	waits := e.durable[rec]
+func (ws *waiters) wakeWaits(now int64, rec *Record) {
+	waits := ws.durable[rec]
 	if waits == nil {
 		return
 	}
@@ -93,7 +101,7 @@ func (e *Engine) wakeWaits(now int64, rec *Record) {
 		if w.Phase == Ended {
 			continue
 		}
-		done, err := e.settled(rec, w)
+		done, err := ws.settled(rec, w)
 		if !done {
 			still = append(still, w)
 			continue
@@ -104,30 +112,30 @@ func (e *Engine) wakeWaits(now int64, rec *Record) {
 		if w.left--; w.left == 0 || (w.Err != nil && w.single) {
 			w.Phase = Ended
 			if !w.quiet {
-				e.wake(w.Notify)
+				ws.wake(w.Notify)
 			}
 		}
 	}
 	if still == nil {
-		delete(e.durable, rec)
+		delete(ws.durable, rec)
 	} else {
-		e.durable[rec] = still
+		ws.durable[rec] = still
 	}
 }
 
 // settled tells whether rec has reached the tier of w, or never will.
-func (e *Engine) settled(rec *Record, w *Wait) (done bool, err error) {
+func (ws *waiters) settled(rec *Record, w *Wait) (done bool, err error) {
 	switch {
-	case e.reached(rec, w.Tier):
+	case ws.reached(rec, w.Tier):
 		return true, nil
 	case rec.gone && w.single:
-		return true, cmp.Or(e.failure(rec), ErrDropped)
-	case rec.gone || e.failure(rec) != nil:
-		return true, e.failure(rec)
+		return true, cmp.Or(ws.failure(rec), ErrDropped)
+	case rec.gone || ws.failure(rec) != nil:
+		return true, ws.failure(rec)
 	}
 	for _, o := range rec.Objects() {
-		for k, l := range e.links {
-			if k < w.Tier && (l.refuses(e, o) || !e.tiers[l.lower].fits(o)) && e.complete(o, k) && e.lower(o, k) < 0 {
+		for k, l := range ws.links {
+			if k < w.Tier && (l.refuses(ws.state, o) || !ws.tiers[l.lower].fits(o)) && ws.copies.complete(o, k) && ws.copies.lower(o, k) < 0 {
 				return true, full(l.lower, "the flush of the checkpoint wants %s", quantity.Exact(o.Bytes(l.lower)))
 			}
 		}
@@ -136,7 +144,7 @@ func (e *Engine) settled(rec *Record, w *Wait) (done bool, err error) {
 }
 
 // failure is why an object of rec failed, unless a flush of it is going to be tried again.
-func (e *Engine) failure(rec *Record) error {
+func (ws *waiters) failure(rec *Record) error {
 	for _, o := range rec.Objects() {
 		if err := o.failed(); err != nil && (rec.gone || o.stuckOn != 0) {
 			return err
@@ -147,14 +155,14 @@ func (e *Engine) failure(rec *Record) error {
 
 // Lost is why a version that was acknowledged before its bytes were taken (copy=False) could not be captured. Nil if it was captured, or if too many
 // later failures have displaced it.
-func (e *Engine) Lost(id uint64) error { return e.lost[id] }
+func (ws *waiters) Lost(id uint64) error { return ws.lost[id] }
 
 // lostKept bounds the number of failures remembered.
 const lostKept = 1024
 
-func (e *Engine) lose(rec *Record, err error) {
-	if len(e.lost) >= lostKept {
-		clear(e.lost)
+func (ws *waiters) lose(rec *Record, err error) {
+	if len(ws.lost) >= lostKept {
+		clear(ws.lost)
 	}
-	e.lost[rec.ID] = err
+	ws.lost[rec.ID] = err
 }

@@ -27,16 +27,16 @@ const (
 func (w Want) over(link int) bool { return w.Link == AnyLink || w.Link == link }
 
 // Pending tells whether Next may have a transfer.
-func (e *Engine) Pending(w Want) bool {
+func (ts *transfers) Pending(w Want) bool {
 	if w.Only != AwaitedLoads {
-		for k := range e.passing[w.Direction] {
-			if w.over(k) && e.passing[w.Direction][k].len() > 0 {
+		for k := range ts.passing[w.Direction] {
+			if w.over(k) && ts.passing[w.Direction][k].len() > 0 {
 				return true
 			}
 		}
 	}
-	for k, l := range e.links {
-		if w.over(k) && l.pending(e, w) {
+	for k, l := range ts.links {
+		if w.over(k) && l.pending(ts.state, w) {
 			return true
 		}
 	}
@@ -44,7 +44,7 @@ func (e *Engine) Pending(w Want) bool {
 }
 
 // pending tells whether the link may have a flush or a load for a worker.
-func (l *link) pending(e *Engine, w Want) bool {
+func (l *link) pending(e *state, w Want) bool {
 	if w.Direction == Down {
 		return l.canFlush(e)
 	}
@@ -52,41 +52,41 @@ func (l *link) pending(e *Engine, w Want) bool {
 }
 
 // Next returns the most urgent transfer that is wanted, or nil. After nil, Pending is false until the state changes.
-func (e *Engine) Next(now int64, w Want) *Transfer {
+func (ts *transfers) Next(now int64, w Want) *Transfer {
 	for again := true; again; again = w.Link == AnyLink {
-		if x := e.find(now, w); x != nil {
-			return e.started(now, x)
+		if x := ts.find(now, w); x != nil {
+			return ts.started(now, x)
 		}
 		if w.Only != Everything {
 			break
 		}
 		// Apparent work may have been done or dropped meanwhile; then claims must not wait for it. Claims that end may make work.
-		for t := range e.tiers {
-			e.failStalled(now, t)
+		for t := range ts.tiers {
+			ts.rooms.failStalled(now, t)
 		}
-		if !e.Pending(w) {
+		if !ts.Pending(w) {
 			break
 		}
 	}
 	return nil
 }
 
-func (e *Engine) find(now int64, w Want) *Transfer {
+func (ts *transfers) find(now int64, w Want) *Transfer {
 	if w.Only == AwaitedLoads {
-		return e.nextDemanded(w.Link)
+		return ts.loads.nextDemanded(w.Link)
 	}
-	for x := e.passing[w.Direction].next(w.Link); x != nil; x = e.passing[w.Direction].next(w.Link) {
+	for x := ts.passing[w.Direction].next(w.Link); x != nil; x = ts.passing[w.Direction].next(w.Link) {
 		if x.Kind != Spill || !x.Obj.gone {
 			return x
 		}
-		e.spilled(now, x, ErrDropped) // the version is not needed any more
-		e.makeProgress(now)
+		ts.flushes.spilled(now, x, ErrDropped) // the version is not needed any more
+		ts.makeProgress(now)
 	}
 	switch {
 	case w.Direction == Down:
-		return e.nextDown(now, w.Link)
+		return ts.flushes.nextDown(now, w.Link)
 	case w.Only == Awaited:
-		return e.nextDemanded(w.Link)
+		return ts.loads.nextDemanded(w.Link)
 	}
-	return e.nextUp(w.Link)
+	return ts.loads.nextUp(w.Link)
 }
