@@ -55,6 +55,12 @@ func (s seams) after(at uintptr) int {
 	return sort.Search(len(s), func(i int) bool { return s[i].end() > at })
 }
 
+// has tells whether an address is in a pinned range.
+func (s seams) has(at uintptr) bool {
+	i := s.after(at)
+	return i < len(s) && s[i].at <= at
+}
+
 // whole is how many of n bytes at an address are in one pinned range, or in none.
 func (s seams) whole(at uintptr, n int64) int64 {
 	i := s.after(at)
