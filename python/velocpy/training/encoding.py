@@ -40,6 +40,9 @@ _WRITTEN: dict[type, tuple[str, Callable[[Any], Any]]] = {
     PosixPath: ("path", str),
 }
 
+#: Types of what stands in a tree as it is.
+_VALUES = frozenset((int, float, bool, str, type(None)))
+
 #: Types of objects that are written, beside those of torch.
 WRITABLE: tuple[type, ...] = tuple(_WRITTEN)
 
@@ -93,11 +96,17 @@ def encode(node: Any, path: _Path = ()) -> Any:
 class _Encoder:
     def __init__(self, root: int) -> None:
         self._root = root  # so many steps lead to the root of the state
-        #: Paths of tensors that have been met, by where their elements lie.
-        self._met: dict[tuple[Any, ...], _Path] = {}
+        #: Tensors that have been met, with their paths, by the address of their elements.
+        self._met: dict[int, list[tuple[torch.Tensor, _Path]]] = {}
+        found = sys.modules.get("torch")
+        self._tensor_type: Any = None if found is None else found.Tensor
 
     def node(self, node: Any, path: _Path) -> Any:
         kind: Any = type(node)
+        if kind is self._tensor_type:  # most nodes are tensors
+            return self._tensor(node, path)
+        if kind in _VALUES:
+            return node
         if kind in (dict, OrderedDict, defaultdict):
             if KIND in node:
                 raise InvalidType(f"the state at {name(path)!r} has the key {KIND!r}, which marks objects; rename it.")
@@ -114,12 +123,11 @@ class _Encoder:
 
     def _tensor(self, tensor: torch.Tensor, path: _Path) -> Any:
         local = plain_tensor(tensor, path)
-        if local.numel() == 0:
-            return local
-        place = (local.device, local.dtype, local.data_ptr(), local.shape, local.stride())
-        if place in self._met:
-            return {KIND: SAME, "of": list(self._met[place])}
-        self._met[place] = path[self._root :]
+        met = self._met.setdefault(local.data_ptr(), [])
+        for other, there in met:
+            if local.numel() > 0 and _place(local) == _place(other):
+                return {KIND: SAME, "of": list(there)}
+        met.append((local, path[self._root :]))
         return local
 
     def _torch_object(self, node: Any, path: _Path) -> Any:
@@ -135,6 +143,11 @@ class _Encoder:
         return node
 
 
+def _place(tensor: torch.Tensor) -> tuple[Any, ...]:
+    """What two tensors have in common that have the same elements; their addresses are compared before."""
+    return tensor.device, tensor.dtype, tensor.shape, tensor.stride()
+
+
 def plain_tensor(tensor: torch.Tensor, path: _Path = ()) -> torch.Tensor:
     """The tensor whose elements this process holds, without its graph: of a DTensor the local part.
 
@@ -143,7 +156,9 @@ def plain_tensor(tensor: torch.Tensor, path: _Path = ()) -> torch.Tensor:
     InvalidType
         The tensor is sparse, quantised, on the meta device or uninitialised, or of a subclass that is not known.
     """
-    torch = _torch()
+    torch = sys.modules["torch"]
+    if type(tensor) is torch.Tensor and tensor.layout is torch.strided and not _is_unusual(tensor):
+        return tensor.detach() if tensor.requires_grad else tensor
     if torch.nn.parameter.is_lazy(tensor):
         raise InvalidType(
             f"the state at {name(path)!r} is a parameter of a lazy module, which has no elements yet; run a forward "
@@ -162,6 +177,11 @@ def plain_tensor(tensor: torch.Tensor, path: _Path = ()) -> torch.Tensor:
     if tensor.is_conj() or tensor.is_neg():
         return tensor.resolve_conj().resolve_neg()
     return tensor
+
+
+def _is_unusual(tensor: torch.Tensor) -> bool:
+    """Whether the elements of a dense tensor are not what lies in its memory, or it has none."""
+    return tensor.is_quantized or tensor.is_meta or tensor.is_conj() or tensor.is_neg()
 
 
 def decode(tree: Any) -> Any:
