@@ -37,7 +37,7 @@ export PYTHONUNBUFFERED = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-go race nocgo nocgo-packages nocgo-durably test-python cgocheck doctest docs install built-core fetched-packages lint lint-go lint-python format generate profile fuzz fuzz-long bench wheel wheels try-wheels clean distclean machine
+.PHONY: help demo test test-fast test-go race race-packages race-shorter nocgo nocgo-packages nocgo-durably test-python cgocheck doctest docs install built-core fetched-packages lint lint-go lint-python format generate profile fuzz fuzz-long bench wheel wheels try-wheels clean distclean machine
 
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -75,10 +75,16 @@ LONG   := ^Test(Faults|PowerLoss|EveryBit|EverySector|AFrameOfASnapshot)
 # Of a commit that CI counts the tests of these are short under the race detector. The first runs in full by nocgo-packages, the other by nocgo-durably.
 SHORTER := velocpy/gocore/reduction/object velocpy/gocore/store
 
+# Both run beside each other: alone, the store's tests use half of two processors.
 race: ## Run the Go tests under the race detector
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=line race-packages race-shorter
+
+race-packages:
 	go test -race -timeout 20m -p $(GOJOBS) $$(go list ./gocore/... | grep -vxFf $(ONE_GOROUTINE) $(if $(VELOCPY_TURN),| grep -vxF $(foreach each,$(PROOFS) $(SHORTER) $(OTHER),-e $(each))))
-	$(if $(VELOCPY_TURN),go test -race -short -timeout 20m $(SHORTER))
 	$(if $(filter 0,$(if $(VELOCPY_TURN),$(shell expr $(VELOCPY_TURN) % 4))),go test -race -short -timeout 20m -skip '$(LONG)' $(PROOFS))
+
+race-shorter:
+	$(if $(VELOCPY_TURN),go test -race -short -timeout 20m $(SHORTER))
 
 # Both run beside each other, as the store's tests wait more than they compute. What they share is compiled before, once.
 nocgo: ## Run the Go tests without cgo: everything but the C ABI and the driver has to build that way
@@ -98,7 +104,7 @@ nocgo-durably:
 
 # Those that measure time come when nothing else runs; that PYTEST may select none of them is no failure (5).
 test-python: install
-	$(BIN)/python -m pytest -n $(TESTJOBS) --dist loadfile -m "not alone" $(PYTEST)
+	$(BIN)/python -m pytest -n $(TESTJOBS) --dist loadfile --durations 20 -m "not alone" $(PYTEST)
 	$(BIN)/python -m pytest -m alone $(PYTEST) || test $$? -eq 5
 
 # These move every kind of bytes through the ABI.
