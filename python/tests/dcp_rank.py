@@ -1,4 +1,7 @@
-"""A rank that saves or loads a checkpoint of DCP: ``dcp_rank.py save|load PATH REPORT``, under torchrun's variables."""
+"""A rank that saves or loads a checkpoint of DCP, under torchrun's variables: ``dcp_rank.py save|load PATH REPORT DEVICE``.
+
+DEVICE is cpu, or cuda: then each rank has a device of its own.
+"""
 
 from __future__ import annotations
 
@@ -12,24 +15,29 @@ import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
-from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
 
 from velocpy.dcp import Reader, Writer
 
 ROWS = 1_000
+ACTION, PATH, REPORT, DEVICE = sys.argv[1:]
+
+
+def mesh() -> DeviceMesh:
+    return init_device_mesh(DEVICE, (dist.get_world_size(),))
 
 
 def whole(seed: int) -> torch.Tensor:
-    return torch.randn(ROWS, 33, generator=torch.Generator().manual_seed(seed))
+    return torch.randn(ROWS, 33, generator=torch.Generator().manual_seed(seed)).to(DEVICE)
 
 
 def trained(steps: int) -> tuple[torch.nn.Module, torch.optim.Optimizer]:
     """A model whose parameters are sharded over the ranks."""
     torch.manual_seed(3)
-    model = torch.nn.Sequential(torch.nn.Linear(33, 64), torch.nn.Tanh(), torch.nn.Linear(64, 7))
-    fully_shard(model, mesh=init_device_mesh("cpu", (dist.get_world_size(),)))
+    model = torch.nn.Sequential(torch.nn.Linear(33, 64), torch.nn.Tanh(), torch.nn.Linear(64, 7)).to(DEVICE)
+    fully_shard(model, mesh=mesh())
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
     for step in range(steps):
         model(whole(step)[:8]).square().mean().backward()
@@ -40,19 +48,18 @@ def trained(steps: int) -> tuple[torch.nn.Module, torch.optim.Optimizer]:
 
 def tensors(value: Any) -> dict[str, Any]:
     """Tensors that are sharded by rows, by columns, and not at all."""
-    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
     return {
-        "rows": distribute_tensor(value(1), mesh, [Shard(0)]),
-        "columns": distribute_tensor(value(2), mesh, [Shard(1)]),
-        "everywhere": distribute_tensor(value(3), mesh, [Replicate()]),
+        "rows": distribute_tensor(value(1), mesh(), [Shard(0)]),
+        "columns": distribute_tensor(value(2), mesh(), [Shard(1)]),
+        "everywhere": distribute_tensor(value(3), mesh(), [Replicate()]),
         "plain": value(4),
     }
 
 
-def save(path: str, report: str) -> dict[str, Any]:
+def save() -> dict[str, Any]:
     model, optimizer = trained(2)
     weights, moments = get_state_dict(model, optimizer)
-    with Writer(path, host="32MiB", disk="256MiB") as writer:
+    with Writer(PATH, host="32MiB", disk="256MiB") as writer:
         for name in ("first", "second"):
             state = {**tensors(whole), "model": weights, "optimizer": moments, "rank": dist.get_rank(), "name": name}
             dcp.save(state, storage_writer=writer, checkpoint_id=name)
@@ -62,11 +69,16 @@ def save(path: str, report: str) -> dict[str, Any]:
     return {"model": full(model.state_dict()), "optimizer": full(optimizer.state_dict())}
 
 
-def load(path: str, report: str) -> dict[str, Any]:
+def load() -> dict[str, Any]:
     model, optimizer = trained(1)
     weights, moments = get_state_dict(model, optimizer)
-    state = {**tensors(lambda seed: torch.zeros(ROWS, 33)), "model": weights, "optimizer": moments, "name": ""}
-    with Reader(path) as reader:
+    state = {
+        **tensors(lambda seed: torch.zeros(ROWS, 33, device=DEVICE)),
+        "model": weights,
+        "optimizer": moments,
+        "name": "",
+    }
+    with Reader(PATH) as reader:
         dcp.load(state, storage_reader=reader, checkpoint_id="third")
         read = sum(store.stats()["tiers"]["disk"]["read_bytes"] for store in reader._stores.values())
     set_state_dict(model, optimizer, model_state_dict=weights, optim_state_dict=moments)
@@ -74,7 +86,7 @@ def load(path: str, report: str) -> dict[str, Any]:
     for number, name in enumerate(("rows", "columns", "everywhere", "plain"), 1):
         found = state[name].full_tensor() if isinstance(state[name], DTensor) else state[name]
         same[name] = torch.equal(found, whole(number))
-    saved = json.loads(Path(report, "save-0.json").read_text())
+    saved = json.loads(Path(REPORT, "save-0.json").read_text())
     for name, part in (("model", model), ("optimizer", optimizer)):
         same[name] = json.loads(json.dumps(full(part.state_dict()))) == saved[name]
     asked = sum(local.numel() * local.element_size() for local in leaves(state))
@@ -100,12 +112,13 @@ def leaves(node: Any) -> Any:
 
 
 def main() -> None:
-    action, path, report = sys.argv[1:]
     torch.set_num_threads(1)
-    dist.init_process_group("gloo")
+    if DEVICE == "cuda":
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("cpu:gloo,cuda:nccl" if DEVICE == "cuda" else "gloo")
     try:
-        found = {"save": save, "load": load}[action](path, report)
-        Path(report, f"{action}-{os.environ['RANK']}.json").write_text(json.dumps(found))
+        found = {"save": save, "load": load}[ACTION]()
+        Path(REPORT, f"{ACTION}-{os.environ['RANK']}.json").write_text(json.dumps(found))
     finally:
         dist.destroy_process_group()
 

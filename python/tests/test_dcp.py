@@ -417,9 +417,9 @@ def test_ranks_with_directories_of_their_own_keep_what_the_coordinator_keeps(tmp
         assert [found["x0"][0], found["x1"][0]] == [value, value]
 
 
-def ranks(count: int, action: str, path: Path, report: Path) -> list[dict[str, Any]]:
+def ranks(count: int, action: str, path: Path, report: Path, device: str = "cpu") -> list[dict[str, Any]]:
     """What so many ranks report of an action."""
-    launch_ranks(Path(__file__).with_name("dcp_rank.py"), count, action, path, report)
+    launch_ranks(Path(__file__).with_name("dcp_rank.py"), count, action, path, report, device)
     return [json.loads((report / f"{action}-{rank}.json").read_text()) for rank in range(count)]
 
 
@@ -432,6 +432,19 @@ def test_other_ranks_load_what_ranks_have_saved(tmp_path: Path, before: int, aft
         assert len(found["same"]) == 6
         assert found["name"] == "third"
         if after < before:  # other parts begin and end within leaves of 256 KiB, which are read whole
+            assert found["read"] <= 1.1 * found["asked"]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("before", "after"), [(2, 1), (1, 2)])
+def test_other_devices_load_what_devices_have_saved(tmp_path: Path, before: int, after: int) -> None:
+    if torch.cuda.device_count() < 2:
+        pytest.skip("one CUDA device")
+    ranks(before, "save", tmp_path / "run", tmp_path, "cuda")
+    for found in ranks(after, "load", tmp_path / "run", tmp_path, "cuda"):
+        assert found["same"] == dict.fromkeys(found["same"], True)
+        assert len(found["same"]) == 6
+        if after < before:
             assert found["read"] <= 1.1 * found["asked"]
 
 
