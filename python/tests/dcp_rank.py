@@ -1,6 +1,6 @@
-"""A rank that saves or loads a checkpoint of DCP, under torchrun's variables: ``dcp_rank.py save|load PATH REPORT DEVICE``.
+"""A rank that saves or loads a checkpoint of DCP: ``dcp_rank.py save|load PATH REPORT DEVICE``.
 
-DEVICE is cpu, or cuda: then each rank has a device of its own.
+The variables are those of torchrun. DEVICE is cpu, or cuda: then each rank has a device of its own.
 """
 
 from __future__ import annotations
