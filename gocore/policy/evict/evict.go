@@ -161,7 +161,12 @@ func (s *scan[O]) run(first fragment.ID, end int64, limit int) int {
 func (s *scan[O]) look(ids []fragment.ID, entries []fragment.Entry) {
 	n := 0
 	if s.window.from == s.window.to && s.simple() {
-		n = s.alone(ids, entries)
+		if s.open {
+			n = s.aloneOpen(ids, entries)
+		}
+		if !s.open {
+			n += s.alone(ids[n:], entries[n:])
+		}
 	}
 	if n < len(ids) {
 		s.pass(ids[n:], entries[n:])
@@ -178,9 +183,6 @@ func (s *scan[O]) simple() bool {
 func (s *scan[O]) alone(ids []fragment.ID, entries []fragment.Entry) int {
 	w := &s.window
 	size, best := w.size, w.best.Score
-	if s.open {
-		size = math.MaxInt64 // no fragment is large enough
-	}
 	entries = entries[:len(ids)+1]
 	begin := entries[0].Offset
 	for i := range ids {
@@ -198,6 +200,53 @@ func (s *scan[O]) alone(ids []fragment.ID, entries []fragment.Entry) int {
 		}
 		begin = end
 	}
+	w.restart(begin)
+	return len(ids)
+}
+
+// aloneOpen is alone while promises and waits count. It also returns at the first fragment without either: from then on only scores differ.
+func (s *scan[O]) aloneOpen(ids []fragment.ID, entries []fragment.Entry) int {
+	w, best, dirty := &s.window, s.window.best, s.begin
+	entries = entries[:len(ids)+1]
+	begin := entries[0].Offset
+	for i := range ids {
+		e := &entries[i]
+		bytes := entries[i+1].Offset - begin
+		begin += bytes
+		if s.stays[e.Class&classMask] != 0 {
+			continue
+		}
+		if bytes < w.size {
+			w.best = best
+			w.restart(begin - bytes)
+			return i
+		}
+		wait, promises := int64(0), 0
+		switch e.Class {
+		case fragment.Promised:
+			promises = 1
+		case fragment.Flushing:
+			wait = max(s.table.At(ids[i]).ETA-s.now, 1)
+		case fragment.Dirty:
+			wait = dirty + int64(float64(bytes)*s.rate)
+		}
+		if s.kind != Score {
+			wait = 0
+		}
+		if promises > best.Promises || promises == best.Promises && wait > best.Wait {
+			continue
+		}
+		if score := s.lanes[e.Lane].score(e.Value); promises < best.Promises || wait < best.Wait || score > best.Score {
+			best = Window{First: ids[i], Last: ids[i], Wait: wait, Promises: promises, Score: score}
+			if promises == 0 && wait == 0 {
+				w.best = best
+				s.settle()
+				w.restart(begin)
+				return i + 1
+			}
+		}
+	}
+	w.best = best
 	w.restart(begin)
 	return len(ids)
 }
@@ -234,7 +283,11 @@ func (s *scan[O]) pass(ids []fragment.ID, entries []fragment.Entry) {
 func (s *scan[O]) passOpen(ids []fragment.ID, entries []fragment.Entry) {
 	w := &s.window
 	s.delays(ids, entries, w.delays[w.to-1], w.delays[w.to:])
-	w.passOpen()
+	if w.mask == 0 {
+		w.passOpenAligned()
+	} else {
+		w.passOpen()
+	}
 	if best := &w.best; best.First != fragment.None && best.Wait == 0 && best.Promises == 0 {
 		s.settle()
 		w.settle()

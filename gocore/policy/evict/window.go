@@ -157,6 +157,38 @@ func (w *sliding) passOpen() {
 	w.from, w.to = from, w.end
 }
 
+// passOpenAligned is passOpen when all offsets are aligned. As passAligned, it has few variables.
+func (w *sliding) passOpenAligned() {
+	loads, delays := w.loads[:w.end], w.delays[:w.end]
+	from, size := w.from, w.size
+	promises, wait, score := w.best.Promises, w.best.Wait, w.best.Score
+	before, held := loads[from-1], delays[from-1] // the start of the window, the scores before it, and the delays
+	for to := w.to; to < len(loads); to++ {
+		l := &loads[to]
+		if l.end < 0 {
+			l.end &= math.MaxInt64
+			from, before, held = to+1, *l, delays[to]
+			continue
+		}
+		last, sum, delayed := l.end-size, l.sum, delays[to]
+		if last < before.end {
+			continue
+		}
+		for {
+			p, d := delayed.promises-held.promises, delayed.wait-held.wait
+			if p < promises || p == promises && (d < wait || d == wait && sum-before.sum > score) {
+				promises, wait, score = p, d, sum-before.sum
+				w.best = Window{First: w.ids[from], Last: w.ids[to], Wait: wait, Promises: promises, Score: score}
+			}
+			before, held = loads[from], delays[from]
+			if from++; last < before.end {
+				break
+			}
+		}
+	}
+	w.from, w.to = from, w.end
+}
+
 // better compares a window with the best so far and replaces it if better: fewer broken promises, then less waiting, then the higher s-score.
 func (w *sliding) better(d delay, sum int64) bool {
 	b := &w.best
