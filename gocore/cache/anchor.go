@@ -20,6 +20,13 @@ type Anchor struct {
 	over  bool  // no more are encoded with it
 }
 
+// anchors keeps the anchors of all histories, and finds the one with which a checkpoint is encoded.
+type anchors struct {
+	*state
+	stagings *stagings
+	kept     []*Anchor // also those that are about to be let go
+}
+
 const (
 	// mostRelated bounds how many checkpoints a damaged anchor damages.
 	mostRelated = 64
@@ -31,7 +38,7 @@ const (
 const anchorShare = 4
 
 // Relates tells whether a device may encode checkpoints with others.
-func (c *Cache) Relates() bool { return c.Host != nil }
+func (an *anchors) Relates() bool { return an.Host != nil }
 
 // Left is with how many checkpoints more the anchor can be encoded.
 func (a *Anchor) Left() int { return mostRelated - a.Count }
@@ -68,56 +75,56 @@ func (r *Reduction) EndAnchor(layout uint64) {
 func (a *Anchor) End() { a.over = true }
 
 // KeepAnchor keeps a checkpoint of a device, which became so many bytes, for later ones of its history, if there is no other anchor for them. Its flush is about to end.
-func (c *Cache) KeepAnchor(r *Reduction, rec *engine.Record, t int, bytes int64) {
+func (an *anchors) KeepAnchor(r *Reduction, rec *engine.Record, t int, bytes int64) {
 	switch {
-	case c.Closing, !r.LacksAnchor(), c.PartOf(t) == 0, rec.Size > c.Engine.Capacity(t)/anchorShare:
+	case an.Closing, !r.LacksAnchor(), an.stagings.PartOf(t) == 0, rec.Size > an.Engine.Capacity(t)/anchorShare:
 		return
 	case r.alone > 0:
 		r.alone--
 		return
 	}
-	if kept, ok := c.Engine.Keep(c.Now(), rec, t); ok {
+	if kept, ok := an.Engine.Keep(an.Now(), rec, t); ok {
 		rec.Version.Anchor = true
 		r.Anchor = &Anchor{Kept: kept, of: r, own: bytes, sizes: bytes, ended: 1}
-		c.anchors = append(c.anchors, r.Anchor)
+		an.kept = append(an.kept, r.Anchor)
 	}
 }
 
 // AnchorFor is the anchor with which a checkpoint of the device with tier t can be encoded on its way to the host; nil: none.
-func (c *Cache) AnchorFor(r *Reduction, rec *engine.Record, t int) *Anchor {
+func (an *anchors) AnchorFor(r *Reduction, rec *engine.Record, t int) *Anchor {
 	a := r.Anchor
 	switch {
 	case a == nil || a.over || a.Kept.Tier != t || a.Kept.Obj.Made() == rec || a.Left() <= 0:
 		return nil
-	case a.Kept.Obj.Made().Version.Layout.ID != rec.Version.Layout.ID, c.lacksHost(a):
+	case a.Kept.Obj.Made().Version.Layout.ID != rec.Version.Layout.ID, an.lacksHost(a):
 		return nil
 	}
 	return a
 }
 
 // lacksHost tells whether the host has given up its copy of an anchor with which nothing was encoded for long.
-func (c *Cache) lacksHost(a *Anchor) bool { return !c.Engine.HasRoom(a.Kept.Obj, c.HostTier()) }
+func (an *anchors) lacksHost(a *Anchor) bool { return !an.Engine.HasRoom(a.Kept.Obj, an.HostTier()) }
 
 // KeepOnHost keeps the anchor's copy on the host, which the next ones need, too, when one has been encoded with it that may soon be on the disk.
-func (c *Cache) KeepOnHost(a *Anchor) {
-	t := c.HostTier()
-	if a.host.Obj == nil && c.Engine.Below(t) >= 0 && a.own <= c.Engine.Capacity(t)/anchorShare {
-		a.host, _ = c.Engine.KeepCopy(c.Now(), a.Kept.Obj, t)
+func (an *anchors) KeepOnHost(a *Anchor) {
+	t := an.HostTier()
+	if a.host.Obj == nil && an.Engine.Below(t) >= 0 && a.own <= an.Engine.Capacity(t)/anchorShare {
+		a.host, _ = an.Engine.KeepCopy(an.Now(), a.Kept.Obj, t)
 	}
 }
 
 // ForgetAnchors forgets all anchors, together with the engine that keeps them.
-func (c *Cache) ForgetAnchors() {
-	c.anchors = nil
-	for _, r := range c.Reductions {
+func (an *anchors) ForgetAnchors() {
+	an.kept = nil
+	for _, r := range an.Reductions {
 		r.Anchor = nil
 	}
 }
 
 // LetGoAnchors ends the use of anchors that are used up, in the way, or, if the store closes, all.
-func (c *Cache) LetGoAnchors(all bool) (some bool) {
-	c.anchors = slices.DeleteFunc(c.anchors, func(a *Anchor) bool {
-		a.over = a.over || all || a.Left() <= 0 || c.lacksHost(a) || c.Engine.Obstructs(a.Kept) || a.host.Obj != nil && c.Engine.ObstructsThere(a.host)
+func (an *anchors) LetGoAnchors(all bool) (some bool) {
+	an.kept = slices.DeleteFunc(an.kept, func(a *Anchor) bool {
+		a.over = a.over || all || a.Left() <= 0 || an.lacksHost(a) || an.Engine.Obstructs(a.Kept) || a.host.Obj != nil && an.Engine.ObstructsThere(a.host)
 		if a.over && a.of.Anchor == a {
 			a.of.Anchor = nil
 		}
@@ -125,9 +132,9 @@ func (c *Cache) LetGoAnchors(all bool) (some bool) {
 			return false
 		}
 		some = true
-		c.Engine.EndReading(c.Now(), a.Kept)
+		an.Engine.EndReading(an.Now(), a.Kept)
 		if a.host.Obj != nil {
-			c.Engine.EndReading(c.Now(), a.host)
+			an.Engine.EndReading(an.Now(), a.host)
 		}
 		return true
 	})

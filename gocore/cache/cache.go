@@ -23,16 +23,22 @@ import (
 	"velocpy/gocore/transfer/pending"
 )
 
-// Cache is the shared part of one store.
+// Cache is the shared part of one store. It consists of parts, each of them one concern with the state that only this concern has.
 type Cache struct {
-	Set   config.Settings // checked when the store was opened
-	began time.Time
-	Host  *host.Memory // nil without a host tier
-	// Memories of the device tiers. The index is the engine's number of the tier: device tiers precede host and disk.
-	Devices []*devicememory.Memory
-	Disk    *disk.Tier // nil without a disk tier
+	state
+	stagings
+	anchors
+	schedules
+	shapes
+	wrappedLineages
+}
+
+// state is what every part of the cache uses: the tiers, the lock, and what it guards.
+type state struct {
+	tiers
+	Set     config.Settings // checked when the store was opened
 	Copiers *copier.Pool
-	Tiers   []int // for each of the engine's tiers: its number in the C contract
+	began   time.Time
 
 	mu       sync.Mutex
 	Engine   *engine.Engine
@@ -50,9 +56,6 @@ type Cache struct {
 	Orphans  pending.Orphans
 	// Reductions are those of histories whose checkpoints are encoded, by name.
 	Reductions map[string]*Reduction
-	anchors    []*Anchor              // of all histories, also those that are about to be let go
-	wrapped    map[string]*Wrapped    // by history
-	staging    map[int]*deviceStaging // by tier
 
 	// What package store adds when it opens a store. All but Unmapped are called with the lock held.
 	Work     func()                                // wakes workers that may have something to do
@@ -79,112 +82,112 @@ type WaitingCapture interface {
 }
 
 // Lock takes the lock. Most callers take it by Enter, which also looks whether the store is usable, and give it back by Leave.
-func (c *Cache) Lock() { c.mu.Lock() }
+func (s *state) Lock() { s.mu.Lock() }
 
 // Unlock releases the lock after a section that has not changed the engine.
-func (c *Cache) Unlock() { c.mu.Unlock() }
+func (s *state) Unlock() { s.mu.Unlock() }
 
 // New returns the cache of a store whose tiers are not open yet.
 func New(set config.Settings) *Cache {
-	return &Cache{
+	c := &Cache{state: state{
 		Set: set, began: time.Now(), Layouts: checkpoint.NewLayouts(set.Describes), Line: figures.Timeline{Limit: set.Timeline},
-		Callers: map[Caller]struct{}{}, Blocked: map[WaitingCapture]struct{}{}, Reductions: map[string]*Reduction{}, wrapped: map[string]*Wrapped{},
-	}
+		Callers: map[Caller]struct{}{}, Blocked: map[WaitingCapture]struct{}{}, Reductions: map[string]*Reduction{},
+	}}
+	c.stagings = stagings{state: &c.state, byTier: map[int]*deviceStaging{}}
+	c.anchors = anchors{state: &c.state, stagings: &c.stagings}
+	c.schedules = schedules{state: &c.state, stagings: &c.stagings}
+	c.shapes = shapes{state: &c.state, stagings: &c.stagings, anchors: &c.anchors, schedules: &c.schedules}
+	c.wrappedLineages = wrappedLineages{tiers: &c.state.tiers, byHistory: map[string]*Wrapped{}}
+	return c
 }
 
 // Now is the time since the store was opened, ns. It is the engine's clock.
-func (c *Cache) Now() int64 { return time.Since(c.began).Nanoseconds() }
+func (s *state) Now() int64 { return time.Since(s.began).Nanoseconds() }
 
 // Clock returns the time of day, which may jump.
-func (c *Cache) Clock() time.Time {
-	if c.Set.Clock != nil {
-		return c.Set.Clock()
+func (s *state) Clock() time.Time {
+	if s.Set.Clock != nil {
+		return s.Set.Clock()
 	}
 	return time.Now()
 }
 
 // Enter takes the lock for a call of a user of the store. It fails when the store is closed or the core has panicked.
-func (c *Cache) Enter() error {
+func (s *state) Enter() error {
 	if text, bad := safego.Poisoned(); bad {
 		return status.New(status.Poisoned, "%s", text)
 	}
-	c.mu.Lock()
-	if c.Closing {
-		c.mu.Unlock()
+	s.mu.Lock()
+	if s.Closing {
+		s.mu.Unlock()
 		return status.New(status.Closed, "the store is closed")
 	}
 	return nil
 }
 
 // EnterToWrite is Enter for calls that change the contents of the store. It also fails when the store is open for reading only.
-func (c *Cache) EnterToWrite() error {
-	if c.Set.ReadOnly {
-		return status.New(status.ReadOnly, "the store in %q is open for reading only", c.Set.Path)
+func (s *state) EnterToWrite() error {
+	if s.Set.ReadOnly {
+		return status.New(status.ReadOnly, "the store in %q is open for reading only", s.Set.Path)
 	}
-	return c.Enter()
+	return s.Enter()
 }
 
 // Leave wakes the callers whose operations have progressed, wakes workers for new transfers, and releases the lock. Every section that changes the
 // engine ends with a deferred Leave, so that a panic does not leave the lock held.
-func (c *Cache) Leave() {
-	defer c.unlock()
-	c.Notify()
+func (s *state) Leave() {
+	defer s.unlock()
+	s.Notify()
 }
 
 // Notify is Leave without the unlock, for who goes on with the lock: a worker that is about to wait, or that has changed the state while it woke others.
-func (c *Cache) Notify() {
-	for _, x := range c.Engine.TakeWoken() {
+func (s *state) Notify() {
+	for _, x := range s.Engine.TakeWoken() {
 		x.(Caller).Wake()
 	}
-	c.lookAtBlocked()
-	c.followSizes()
-	if c.Work != nil {
-		c.Work()
+	s.lookAtBlocked()
+	s.followSizes()
+	if s.Work != nil {
+		s.Work()
 	}
 }
 
 // followSizes lets the memories of the tiers follow a change. A store that closes gives them back, without the lock.
-func (c *Cache) followSizes() {
-	if c.Closing {
+func (s *state) followSizes() {
+	if s.Closing {
 		return
 	}
-	if c.Host != nil {
-		c.Host.Follow()
+	if s.Host != nil {
+		s.Host.Follow()
 	}
-	for _, a := range c.Devices {
+	for _, a := range s.Devices {
 		a.Follow()
 	}
 }
 
-// UsesDisk tells whether a transfer reads or writes the disk tier.
-func (c *Cache) UsesDisk(x *engine.Transfer) bool { return c.Disk != nil && c.Disk.Uses(x) }
-
-// IsDurable tells whether checkpoints outlive the process.
-func (c *Cache) IsDurable() bool { return c.Disk != nil && c.Disk.Durable() }
-
 // unlock releases the lock. The last user of a closed store also unmaps the memory.
-func (c *Cache) unlock() {
-	last := c.Closing && c.Users == 0 && !c.Empty
+func (s *state) unlock() {
+	last := s.Closing && s.Users == 0 && !s.Empty
 	if last {
-		c.Empty = true
-		c.Emptied()
+		s.Empty = true
+		s.Emptied()
 	}
-	c.mu.Unlock()
+	s.mu.Unlock()
 	if last {
-		c.Unmapped()
+		s.Unmapped()
 	}
 }
 
 // Panicked wakes all callers when the core has panicked: each then gets the panic from its next step. The lock is not held.
-func (c *Cache) Panicked() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.WakeAll()
+func (s *state) Panicked() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.WakeAll()
 }
 
 // WakeAll wakes all callers that wait.
-func (c *Cache) WakeAll() {
-	for op := range c.Callers {
+func (s *state) WakeAll() {
+	for op := range s.Callers {
 		op.Wake()
 	}
 }
@@ -192,25 +195,18 @@ func (c *Cache) WakeAll() {
 // ErrClosed is the error of an operation that waited when the store was closed.
 var ErrClosed = status.New(status.Closed, "the store was closed")
 
-// RetryForCaller lets the disk tier retry what failed, for a caller that needs the disk.
-func (c *Cache) RetryForCaller() {
-	if c.Disk != nil {
-		c.Disk.RetryForCaller()
-	}
-}
-
 // NotFound is the error of a key without a checkpoint.
 func NotFound(h *engine.History, k model.Key) error {
 	return status.New(status.NotFound, "history %q has no checkpoint %s: it was never written, or dropped, or consumed", h.Name, k)
 }
 
 // lookAtBlocked updates the causes for which captures wait. Every section that may have changed them ends with it.
-func (c *Cache) lookAtBlocked() {
-	if len(c.Blocked) == 0 {
+func (s *state) lookAtBlocked() {
+	if len(s.Blocked) == 0 {
 		return
 	}
-	now := c.Now()
-	for op := range c.Blocked {
+	now := s.Now()
+	for op := range s.Blocked {
 		op.UpdateCause(now)
 	}
 }
@@ -243,20 +239,12 @@ func (c *Cache) shortOf(regions []model.Region, slot int64) (*devicememory.Memor
 	return a, nil
 }
 
-// DiskError explains an error of the disk tier; nil stays nil.
-func (c *Cache) DiskError(err error) error {
-	if c.Disk == nil {
-		return err
-	}
-	return c.Disk.Error(err)
-}
-
 // resized wakes the callers that wait for a resize. The lock is not held.
-func (c *Cache) resized() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.Resizing > 0 {
-		c.WakeAll()
+func (s *state) resized() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.Resizing > 0 {
+		s.WakeAll()
 	}
 }
 

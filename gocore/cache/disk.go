@@ -28,3 +28,24 @@ func (c diskCache) RefuseAll(why error) {
 		op.Refuse(why)
 	}
 }
+
+// UsesDisk tells whether a transfer reads or writes the disk tier.
+func (ts *tiers) UsesDisk(x *engine.Transfer) bool { return ts.Disk != nil && ts.Disk.Uses(x) }
+
+// IsDurable tells whether checkpoints outlive the process.
+func (ts *tiers) IsDurable() bool { return ts.Disk != nil && ts.Disk.Durable() }
+
+// RetryForCaller lets the disk tier retry what failed, for a caller that needs the disk.
+func (ts *tiers) RetryForCaller() {
+	if ts.Disk != nil {
+		ts.Disk.RetryForCaller()
+	}
+}
+
+// DiskError explains an error of the disk tier; nil stays nil.
+func (ts *tiers) DiskError(err error) error {
+	if ts.Disk == nil {
+		return err
+	}
+	return ts.Disk.Error(err)
+}

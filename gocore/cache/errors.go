@@ -10,12 +10,12 @@ import (
 )
 
 // Explain converts an error of the engine into one of the contract. rec, if not nil, is the checkpoint concerned.
-func (c *Cache) Explain(err error, rec *engine.Record) *status.Error {
+func (ts *tiers) Explain(err error, rec *engine.Record) *status.Error {
 	var known *status.Error
 	var at *engine.TierError
 	tier, cause := status.TierNone, err
-	if errors.As(err, &at) && at.Tier < len(c.Tiers) {
-		tier, cause = c.Tiers[at.Tier], at.Err // the engine's index of the tier means nothing to a caller
+	if errors.As(err, &at) && at.Tier < len(ts.Tiers) {
+		tier, cause = ts.Tiers[at.Tier], at.Err // the engine's index of the tier means nothing to a caller
 	}
 	switch {
 	case errors.As(err, &known):
@@ -40,7 +40,7 @@ func (c *Cache) Explain(err error, rec *engine.Record) *status.Error {
 }
 
 // Mismatch is the error of bytes in a memory tier that differ from the captured bytes.
-func (c *Cache) Mismatch(rec *engine.Record, region, t int) *status.Error {
+func (ts *tiers) Mismatch(rec *engine.Record, region, t int) *status.Error {
 	return status.New(status.Corrupt, "history %q, checkpoint %s: the bytes are not those that were captured (checksum mismatch)", rec.Hist.Name, rec.Key).
-		AtTier(c.Tiers[t]).AtRegion(region)
+		AtTier(ts.Tiers[t]).AtRegion(region)
 }

@@ -31,12 +31,12 @@ func (c hostCache) LinkRate(measured bool) (rate float64) {
 }
 
 // HostTier returns the engine's index of the host tier.
-func (c *Cache) HostTier() int { return len(c.Devices) }
+func (ts *tiers) HostTier() int { return len(ts.Devices) }
 
 // CheckHost returns the error of a budget that the host tier cannot have.
-func (c *Cache) CheckHost(budget int64) error {
-	if c.Host == nil {
+func (ts *tiers) CheckHost(budget int64) error {
+	if ts.Host == nil {
 		return status.New(status.Unavailable, "the store has no host tier: open it with host=").AtTier(status.TierHost)
 	}
-	return c.Host.CheckBudget(budget)
+	return ts.Host.CheckBudget(budget)
 }

@@ -8,6 +8,12 @@ import (
 // A device that encodes needs memory for what it has encoded and the link has not taken yet, and for what it is about to decode. That memory is the beginning of
 // its tier, so it is part of the tier's budget.
 
+// stagings keeps account of that memory.
+type stagings struct {
+	*state
+	byTier map[int]*deviceStaging
+}
+
 // Staging is the part of it that one worker uses. It has room for two groups of containers: the kernels for the next group are queued before the host waits for
 // the lengths of the one before, so that the device does not wait for the host.
 type Staging struct {
@@ -33,8 +39,8 @@ func (s *Staging) Part() int64 { return partOf(s.Group) }
 func partOf(group int64) int64 { return min(devicePart, group) }
 
 // PartOf is that of the device with a tier; 0: it does not encode. The lock is held.
-func (c *Cache) PartOf(t int) int64 {
-	s := c.staging[t]
+func (sg *stagings) PartOf(t int) int64 {
+	s := sg.byTier[t]
 	if s == nil {
 		return 0
 	}
@@ -80,32 +86,29 @@ type deviceStaging struct {
 
 // SetStagingAside keeps the beginning of every device's tier free from now on. What lies there stays until it is given up. A tier that has shrunk meanwhile to
 // less than that gets none.
-func (c *Cache) SetStagingAside() {
-	for t, a := range c.Devices {
-		if c.staging[t] != nil {
+func (sg *stagings) SetStagingAside() {
+	for t, a := range sg.Devices {
+		if sg.byTier[t] != nil {
 			continue
 		}
-		group := groupFor(min(a.Reserved(), c.Engine.Capacity(t)))
+		group := groupFor(min(a.Reserved(), sg.Engine.Capacity(t)))
 		if group == 0 {
 			continue
 		}
-		if c.staging == nil {
-			c.staging = map[int]*deviceStaging{}
-		}
-		c.staging[t] = &deviceStaging{group: group}
+		sg.byTier[t] = &deviceStaging{group: group}
 		a.Keep(stagingBytes(group))
-		c.Engine.Retire(t, 0, stagingBytes(group))
+		sg.Engine.Retire(t, 0, stagingBytes(group))
 	}
 }
 
 // TakeStaging gives a worker its part of a device's staging memory, to keep; nil while the memory is not free, or if the tier has none.
-func (c *Cache) TakeStaging(a *devicememory.Memory) *Staging {
-	s := c.staging[a.Tier]
+func (sg *stagings) TakeStaging(a *devicememory.Memory) *Staging {
+	s := sg.byTier[a.Tier]
 	if s == nil || s.group == 0 || s.taken == stagers {
 		return nil
 	}
 	all := stagingBytes(s.group)
-	if a.Mapped() < all || c.Engine.Idle(a.Tier, 0, all, func(int64, int64) {}) < all {
+	if a.Mapped() < all || sg.Engine.Idle(a.Tier, 0, all, func(int64, int64) {}) < all {
 		return nil
 	}
 	s.taken++

@@ -19,12 +19,18 @@ type Wrapped struct {
 	places map[*engine.Object]model.Source // of the anchors
 }
 
+// wrappedLineages has the lineages of all histories by their names.
+type wrappedLineages struct {
+	tiers     *tiers
+	byHistory map[string]*Wrapped
+}
+
 // WrappedOf returns that of a history.
-func (c *Cache) WrappedOf(history string) *Wrapped {
-	w := c.wrapped[history]
+func (ws *wrappedLineages) WrappedOf(history string) *Wrapped {
+	w := ws.byHistory[history]
 	if w == nil {
 		w = &Wrapped{ID: object.Unnumbered(rand.Uint64()), places: map[*engine.Object]model.Source{}}
-		c.wrapped[history] = w
+		ws.byHistory[history] = w
 	}
 	return w
 }
@@ -42,22 +48,22 @@ func (w *Wrapped) IsAt(of *engine.Object, off int64) bool {
 }
 
 // HoldAnchor finds the object of an anchor, and holds it for one that is about to be written; nil: the disk does not have it.
-func (c *Cache) HoldAnchor(w *Wrapped, of *engine.Object) *model.Source {
+func (ws *wrappedLineages) HoldAnchor(w *Wrapped, of *engine.Object) *model.Source {
 	s, ok := w.places[of]
-	if !ok || len(c.Disk.Hold(w.ID, []model.Source{s})) > 0 {
+	if !ok || len(ws.tiers.Disk.Hold(w.ID, []model.Source{s})) > 0 {
 		return nil
 	}
 	return &s
 }
 
 // WroteWrapped records that an object has been written at an offset, and forgets the anchors that are gone.
-func (c *Cache) WroteWrapped(w *Wrapped, o *engine.Object, off int64, x *model.Difference) {
-	c.Disk.Wrote(off, x)
+func (ws *wrappedLineages) WroteWrapped(w *Wrapped, o *engine.Object, off int64, x *model.Difference) {
+	ws.tiers.Disk.Wrote(off, x)
 	if !o.Made().Version.Anchor {
 		return
 	}
 	for other, s := range w.places {
-		if !c.Disk.HasObject(w.ID, &s) {
+		if !ws.tiers.Disk.HasObject(w.ID, &s) {
 			delete(w.places, other)
 		}
 	}

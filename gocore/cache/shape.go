@@ -1,0 +1,92 @@
+package cache
+
+import (
+	"velocpy/gocore/checkpoint"
+	"velocpy/gocore/policy/encoding"
+	"velocpy/gocore/policy/engine"
+)
+
+// shapes tells how checkpoints are kept in the tiers, and predicts how many bytes they have there.
+type shapes struct {
+	*state
+	stagings  *stagings
+	anchors   *anchors
+	schedules *schedules
+}
+
+// ExpectBytes predicts how many bytes a checkpoint will have in a form. The lock is held.
+func (sh *shapes) ExpectBytes(r *engine.Record, f engine.Form) int64 {
+	known := sh.Reductions[r.Hist.Name]
+	if known == nil || sh.schedules.GoesWhole(r) {
+		return r.Size
+	}
+	onDevice := sh.encodedBy(known, r.Top())
+	if f == engine.Difference && onDevice {
+		return sh.expectWrapped(r)
+	}
+	x := encoding.Checkpoint{Layout: r.Version.Layout.ID, Queued: f == engine.Encoded && onDevice}
+	if x.Queued {
+		x.Removable = sh.anchors.AnchorFor(known, r, r.Top()) != nil
+		return known.Planner.Expect(x, r.Size)
+	}
+	if x.Removable = f == engine.Difference && known.Lineage != nil; x.Removable && known.Planner.Likely(x) == encoding.Difference {
+		return known.Lineage.expect(r.Size)
+	}
+	x.Removable = false
+	return known.Planner.Expect(x, r.Size)
+}
+
+// expectWrapped predicts the room of a checkpoint on the disk whose encoded bytes the host has.
+func (sh *shapes) expectWrapped(r *engine.Record) int64 {
+	l, e := r.Version.Layout, r.Version.Encoding
+	switch {
+	case e != nil:
+		return predictWrapped(l, e)
+	case r.Version.Anchor:
+		return roomOfWrapped(l, r.Size)
+	}
+	return r.Size
+}
+
+// EncodesOnDevice tells whether a device encodes the checkpoints of a history that it has.
+func (sh *shapes) EncodesOnDevice(r *Reduction) bool {
+	return r.Planner.OnDevice() || r.Refers && sh.anchors.Relates()
+}
+
+// encodedBy tells whether the device of a tier, if it is that of one, encodes the checkpoints of a history that it has. One that is too small leaves those to a lineage that would be
+// encoded with others.
+func (sh *shapes) encodedBy(r *Reduction, t int) bool {
+	return sh.DeviceTier(t) != nil && sh.EncodesOnDevice(r) && (r.Planner.OnDevice() || sh.stagings.PartOf(t) > 0)
+}
+
+// MostTogether is the largest room of checkpoints that go to the disk together, by one request. They stay as they are: encoding each would take them apart.
+const MostTogether = 64 << 10
+
+// ShapeOf says how a checkpoint of a layout is kept that takes so much room in memory, and whose fastest tier is the one with a number; nil: as it is in all tiers. The
+// lock is held.
+func (sh *shapes) ShapeOf(history string, l *checkpoint.Layout, room int64, top int) *engine.Shape {
+	r := sh.Reductions[history]
+	if r == nil || room <= MostTogether || r.Planner.Method() == encoding.Raw {
+		return nil
+	}
+	form, most, ofDevice := engine.Encoded, room, sh.DeviceTier(top) != nil
+	onDevice := sh.encodedBy(r, top)
+	if r.Lineage != nil && !onDevice && (!ofDevice || r.Planner.Method() == encoding.Lineage) {
+		form, most = engine.Difference, mostOfObject(room)
+	}
+	s, some := &engine.Shape{}, false
+	for t := range sh.Tiers {
+		switch {
+		case sh.DeviceTier(t) != nil:
+		case t == sh.HostTier() && sh.Host != nil && !onDevice: // callers, a lineage or a compressor use the plain bytes there
+		case onDevice && r.Refers && sh.anchors.Relates() && t != sh.HostTier():
+			s.Forms[t], s.Sizes[t], some = engine.Difference, roomOfWrapped(l, room), true
+		default:
+			s.Forms[t], s.Sizes[t], some = form, most, true
+		}
+	}
+	if !some {
+		return nil
+	}
+	return s
+}
