@@ -37,17 +37,23 @@ type Options struct {
 	Prefaulting func(off int64)
 }
 
-// Memory is the memory of a host tier.
+// Memory is the memory of a host tier. It consists of parts, each of them one concern with the state that only this concern has.
 type Memory struct {
-	o       Options
-	mapping *memory.Mapping
-	cache   Cache
-	chunks  *chunks
+	state
+	transfers
+	chooser
+	pinner
+	resizer
 	objects Objects
+}
 
-	prefaulter prefaulter
-	pinner     pinner
-	resizer    resizer
+// state is what the parts share: the mapping, what lies in it, how far it is pinned, and the cache that it belongs to.
+type state struct {
+	o         Options
+	mapping   *memory.Mapping
+	cache     Cache
+	chunks    *chunks
+	watermark Watermark
 }
 
 // Open maps the memory, on the NUMA nodes of the devices as far as they are known. No page is resident yet.
@@ -63,7 +69,10 @@ func Open(o Options) (*Memory, error) {
 		return nil, status.Wrap(status.IO, err, "cannot map the budget of %s", quantity.Exact(o.Bytes)).AtTier(status.TierHost)
 	}
 	numa.Place("the host tier", mapping.Bytes(0, o.Bytes), device.Nodes(o.Devices)...)
-	m := &Memory{o: o, mapping: mapping, chunks: newChunks(o.Bytes)}
+	m := &Memory{state: state{o: o, mapping: mapping, chunks: newChunks(o.Bytes)}}
+	m.transfers.state, m.chooser.state = &m.state, &m.state
+	m.pinner.state, m.pinner.transfers, m.pinner.chooser, m.pinner.ended = &m.state, &m.transfers, &m.chooser, m.resizer.pinningEnded
+	m.resizer.state, m.resizer.pinner = &m.state, &m.pinner
 	m.objects.memory = m
 	return m, nil
 }
@@ -71,60 +80,66 @@ func Open(o Options) (*Memory, error) {
 // Start begins to prefault, to pin and to give back. Direct pinning ends before it returns. The cache's lock is held.
 func (m *Memory) Start(cache Cache) {
 	m.cache = cache
-	m.startResizer()
-	m.startPinning()
+	m.resizer.start()
+	m.transfers.start()
+	m.pinner.start()
 }
 
 // Stop ends the background work. It does not wait for it: goroutines that still use the memory hold it. The cache's lock is held.
 func (m *Memory) Stop() {
-	m.stopResizer()
-	m.stopPinning()
+	m.resizer.stop()
+	m.pinner.stop()
+	m.transfers.stop()
 }
 
 // Unmap gives the mapping back. No goroutine uses it any more.
-func (m *Memory) Unmap() error { return m.mapping.Unmap() }
+func (s *state) Unmap() error { return s.mapping.Unmap() }
 
 // Bytes is a range of the memory.
-func (m *Memory) Bytes(off, n int64) []byte { return m.mapping.Bytes(off, n) }
+func (s *state) Bytes(off, n int64) []byte { return s.mapping.Bytes(off, n) }
 
 // Base is the address of the memory, Size its length: the largest budget.
-func (m *Memory) Base() unsafe.Pointer { return m.mapping.Base() }
-func (m *Memory) Size() int64          { return m.mapping.Size() }
+func (s *state) Base() unsafe.Pointer { return s.mapping.Base() }
+func (s *state) Size() int64          { return s.mapping.Size() }
 
 // Mapping is the memory as devices register it.
-func (m *Memory) Mapping() *memory.Mapping { return m.mapping }
+func (s *state) Mapping() *memory.Mapping { return s.mapping }
 
 // Watermark is how far the memory is pinned.
-func (m *Memory) Watermark() *Watermark { return &m.pinner.watermark }
+func (s *state) Watermark() *Watermark { return &s.watermark }
 
 // Reaches tells whether every device reaches bytes with its kernels: bytes of this memory that are pinned.
-func (m *Memory) Reaches(slot []byte) bool {
+func (s *state) Reaches(slot []byte) bool {
 	if len(slot) == 0 {
 		return false
 	}
-	from := int64(device.AddressOf(slot)) - int64(uintptr(m.Base()))
-	return from >= 0 && from+int64(len(slot)) <= m.pinner.watermark.End()
+	from := int64(device.AddressOf(slot)) - int64(uintptr(s.Base()))
+	return from >= 0 && from+int64(len(slot)) <= s.watermark.End()
 }
 
 // Took notes that a record lies in a range from now on, Left that it has left it.
-func (m *Memory) Took(off, n int64) { m.chunks.take(off, n) }
-func (m *Memory) Left(off, n int64) { m.chunks.drop(off, n, m.o.Now()) }
+func (s *state) Took(off, n int64) { s.chunks.take(off, n) }
+func (s *state) Left(off, n int64) { s.chunks.drop(off, n, s.o.Now()) }
 
 // Counts returns the bytes that may be resident, in whole chunks, and those that were given back since the store was opened.
-func (m *Memory) Counts() (resident, given int64) { return m.chunks.counts() }
+func (s *state) Counts() (resident, given int64) { return s.chunks.counts() }
 
-// Goroutines is how many lasting goroutines hold the memory for as long as the store is open. The cache's lock is held.
-func (m *Memory) Goroutines() int { return m.resizer.running }
+// capacity is the tier's present budget. The cache's lock is not held.
+func (s *state) capacity() int64 {
+	s.cache.Lock()
+	defer s.cache.Unlock()
+	return s.cache.Capacity()
+}
 
 // background runs work in a goroutine that holds the memory. The cache's lock is held.
-func (m *Memory) background(name string, work, ended func()) {
-	m.cache.Hold()
+func (s *state) background(name string, work, ended func()) {
+	s.cache.Hold()
 	safego.Go(name, func() {
 		work()
-		m.cache.Lock()
-		defer m.cache.Leave()
+		s.cache.Lock()
+		defer s.cache.Leave()
 		ended()
-		m.cache.Release()
+		s.cache.Release()
 	})
 }
 
@@ -153,11 +168,11 @@ type Progress struct {
 
 // Progress tells how far pinning has come. The cache's lock is held.
 func (m *Memory) Progress() Progress {
-	p := &m.pinner
-	p.watermark.mu.Lock()
-	defer p.watermark.mu.Unlock()
+	w, r, t := &m.watermark, &m.chooser.rhythm, &m.transfers
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	return Progress{
-		Strategy: m.strategy(), Pinned: p.watermark.end, Prefaulted: p.touched.Load(), Transfers: p.moving.Load(), Paused: p.paused.Load(),
-		Waiting: p.watermark.waiting, Captures: p.rhythm.count, Interval: p.rhythm.interval, Bytes: p.rhythm.bytes,
+		Strategy: m.chooser.current(), Pinned: w.end, Prefaulted: m.pinner.touched.Load(), Transfers: t.moving.Load(), Paused: t.paused.Load(),
+		Waiting: w.waiting, Captures: r.count, Interval: r.interval, Bytes: r.bytes,
 	}
 }

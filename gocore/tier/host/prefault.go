@@ -29,11 +29,11 @@ func prefaultGoal(reached int64) int64 {
 }
 
 // prefaultSome prefaults one piece; false when nothing is to be done.
-func (m *Memory) prefaultSome() bool {
-	p := &m.prefaulter
-	return p.active.Load() && !p.resting.Load() && p.some(m.budget(), func(off, n int64) error {
-		m.chunks.prefaulted(off, n, m.o.Now())
-		return m.mapping.Populate(off, n)
+func (r *resizer) prefaultSome() bool {
+	p := &r.prefaulter
+	return p.active.Load() && !p.resting.Load() && p.some(r.capacity(), func(off, n int64) error {
+		r.chunks.prefaulted(off, n, r.o.Now())
+		return r.mapping.Populate(off, n)
 	})
 }
 
@@ -50,13 +50,6 @@ func (p *prefaulter) some(budget int64, populate func(off, n int64) error) bool 
 	}
 	p.done += n
 	return true
-}
-
-// budget is the tier's budget. The cache's lock is not held.
-func (m *Memory) budget() int64 {
-	m.cache.Lock()
-	defer m.cache.Unlock()
-	return m.cache.Capacity()
 }
 
 // isBehind notes the offset that captures have reached; true when pages are to be prefaulted.
@@ -77,8 +70,8 @@ func (p *prefaulter) restart(from, used int64) {
 }
 
 // nearThreads runs work on the processors of the devices' NUMA node, if they all hang on one, and else on any.
-func (m *Memory) nearThreads() func(work func()) {
-	nodes := device.Nodes(m.o.Devices)
+func nearThreads(devices []device.Device) func(work func()) {
+	nodes := device.Nodes(devices)
 	if len(nodes) != 1 {
 		return func(work func()) { work() }
 	}

@@ -21,9 +21,9 @@ type prefaultPool struct {
 	work chan func()
 }
 
-func (m *Memory) newPrefaultPool() *prefaultPool {
-	t := &prefaultPool{prefaultThreads(m.o.Copiers), make(chan func())}
-	near := m.nearThreads()
+// newPrefaultPool starts so many threads. near runs work on the processors that they are to use.
+func newPrefaultPool(threads int, near func(work func())) *prefaultPool {
+	t := &prefaultPool{threads, make(chan func())}
 	for range t.size {
 		safego.Go("prefaulting", func() {
 			near(func() {
@@ -60,10 +60,9 @@ func prefaultThreads(copiers int) int {
 }
 
 // prefault makes the pages of a range resident, by as many threads as the process has CPU slots for; false when the store closes.
-func (m *Memory) prefault(pool *prefaultPool, off, n int64) bool {
-	p := &m.pinner
+func (p *pinner) prefault(pool *prefaultPool, off, n int64) bool {
 	var files []string
-	if m.strategy() != coldstart.Sequential { // which prefaults for long, and with few threads at work
+	if p.chooser.current() != coldstart.Sequential { // which prefaults for long, and with few threads at work
 		files = p.slots
 	}
 	slots, open := p.turns.take(files, p.mostSlots)
@@ -76,49 +75,28 @@ func (m *Memory) prefault(pool *prefaultPool, off, n int64) bool {
 		threads = min(threads, len(slots)*slotThreads)
 	}
 	next, end := atomic.NewInt64(off), off+n
-	began, disturbed := time.Now(), p.moving.Load() > 0
-	pool.do(threads, func() { m.prefaultShares(next, end) })
-	if disturbed = disturbed || p.moving.Load() > 0; m.strategy() == coldstart.Pipeline || !disturbed {
-		p.rates.prefaulted(n, time.Since(began), disturbed)
+	began, disturbed := time.Now(), p.transfers.moving.Load() > 0
+	pool.do(threads, func() { p.prefaultShares(next, end) })
+	if disturbed = disturbed || p.transfers.moving.Load() > 0; p.chooser.current() == coldstart.Pipeline || !disturbed {
+		p.chooser.rates.prefaulted(n, time.Since(began), disturbed)
 	}
-	return !m.pinStopped()
+	return !p.isStopped()
 }
 
 // shareBytes is what one thread prefaults between two looks at whether it should go on. It is small, so that no thread of a piece ends long after the others.
 const shareBytes = 4 << 20
 
 // prefaultShares prefaults shares of a range that no other thread has taken.
-func (m *Memory) prefaultShares(next *atomic.Int64, end int64) {
-	for off := next.Add(shareBytes) - shareBytes; off < end && !m.pinStopped(); off = next.Add(shareBytes) - shareBytes {
-		if m.strategy() == coldstart.Sequential {
-			m.awaitIdle()
+func (p *pinner) prefaultShares(next *atomic.Int64, end int64) {
+	for off := next.Add(shareBytes) - shareBytes; off < end && !p.isStopped(); off = next.Add(shareBytes) - shareBytes {
+		if p.chooser.current() == coldstart.Sequential {
+			p.transfers.awaitIdle(p.chooser.patience())
 		}
 		n := min(shareBytes, end-off)
-		m.chunks.prefaulted(off, n, m.o.Now())
-		if m.mapping.Populate(off, n) != nil {
+		p.chunks.prefaulted(off, n, p.o.Now())
+		if p.mapping.Populate(off, n) != nil {
 			return // the system has no memory left: copies will meet the same and return the error
 		}
-		m.pinner.touched.Add(n)
-	}
-}
-
-// awaitIdle waits until no transfer between a device and the memory is under way. A strategy that was chosen may not fit any more: then it waits for no longer than
-// the watermark may rest, so that the choice is looked at again.
-func (m *Memory) awaitIdle() {
-	p := &m.pinner
-	m.cache.Lock()
-	defer m.cache.Unlock()
-	p.paused.Inc()
-	defer p.paused.Dec()
-	if _, fixed := m.fixedStrategy(); !fixed {
-		wake := time.AfterFunc(m.o.PinRest, p.idle.Broadcast)
-		defer wake.Stop()
-		for end := time.Now().Add(m.o.PinRest); p.moving.Load() > 0 && !m.cache.Closing() && time.Now().Before(end); {
-			p.idle.Wait()
-		}
-		return
-	}
-	for p.moving.Load() > 0 && !m.cache.Closing() {
-		p.idle.Wait()
+		p.touched.Add(n)
 	}
 }

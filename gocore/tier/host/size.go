@@ -16,9 +16,13 @@ import (
 // neither undoes what the other does. Pinned memory behind the budget is unregistered before it is given back: a device would otherwise read and write pages that
 // the process has lost.
 type resizer struct {
-	wake chan struct{} // there may be something to do
-	stop chan struct{}
-	once sync.Once
+	*state
+	pinner     *pinner
+	prefaulter prefaulter
+
+	wake   chan struct{} // there may be something to do
+	closed chan struct{} // closed when the store closes
+	once   sync.Once
 
 	// Under the cache's lock.
 	running   int   // 1 while the goroutine holds the memory
@@ -33,40 +37,38 @@ type resizer struct {
 // idleLooks is how often idle memory is looked for within the time after which it is given back; at most once a millisecond.
 const idleLooks = 4
 
-func (m *Memory) startResizer() {
-	r := &m.resizer
-	r.wake, r.stop, r.budget = make(chan struct{}, 1), make(chan struct{}), m.Size()
-	m.prefaulter.near = m.nearThreads()
-	m.prefaulter.active.Store(!m.pins()) // pinning prefaults everything
+func (r *resizer) start() {
+	r.wake, r.closed, r.budget = make(chan struct{}, 1), make(chan struct{}), r.Size()
+	r.prefaulter.near = nearThreads(r.o.Devices)
+	r.prefaulter.active.Store(!r.pinner.pins()) // pinning prefaults everything
 	r.running = 1
-	m.background("host memory", m.runResizer, func() { r.running = 0 })
+	r.background("host memory", r.run, func() { r.running = 0 })
 }
 
-func (m *Memory) stopResizer() {
-	if m.resizer.stop != nil {
-		m.resizer.once.Do(func() { close(m.resizer.stop) })
+func (r *resizer) stop() {
+	if r.closed != nil {
+		r.once.Do(func() { close(r.closed) })
 	}
 }
 
-// runResizer runs until the store closes, or until a panic has left it in an unknown state.
-func (m *Memory) runResizer() {
-	r := &m.resizer
+// run runs until the store closes, or until a panic has left it in an unknown state.
+func (r *resizer) run() {
 	var look <-chan time.Time
-	if m.o.Idle > 0 {
-		ticker := time.NewTicker(max(m.o.Idle/idleLooks, time.Millisecond))
+	if r.o.Idle > 0 {
+		ticker := time.NewTicker(max(r.o.Idle/idleLooks, time.Millisecond))
 		defer ticker.Stop()
 		look = ticker.C
 	}
-	for !isClosed(r.stop) {
-		if m.prefaultSome() {
+	for !isClosed(r.closed) {
+		if r.prefaultSome() {
 			continue
 		}
 		select {
-		case <-r.stop:
+		case <-r.closed:
 		case <-look:
-			m.giveBackIdle()
+			r.giveBackIdle()
 		case <-r.wake:
-			m.giveBackExcess()
+			r.giveBackExcess()
 		}
 		if _, bad := safego.Poisoned(); bad {
 			return
@@ -74,188 +76,187 @@ func (m *Memory) runResizer() {
 	}
 }
 
-// giveBackIdle gives back the memory in which no record has lain for the time of Options.Idle.
-func (m *Memory) giveBackIdle() {
-	if !m.isPinning() {
-		m.giveBackSince(m.o.Now() - m.o.Idle.Nanoseconds())
-	}
+// pinningEnded has the goroutine look at everything once more: the one that pinned may have prefaulted pages behind a budget that became smaller meanwhile. The cache's
+// lock is held.
+func (r *resizer) pinningEnded() {
+	r.settled = false
+	tier.Notify(r.wake)
 }
 
-// isPinning tells whether goroutines prefault pages to pin them. Nothing is given back meanwhile: they would prefault it again.
-func (m *Memory) isPinning() bool {
-	m.cache.Lock()
-	defer m.cache.Unlock()
-	return m.pinner.active
+// giveBackIdle gives back the memory in which no record has lain for the time of Options.Idle.
+func (r *resizer) giveBackIdle() {
+	if !r.pinner.isPinning() {
+		r.giveBackSince(r.o.Now() - r.o.Idle.Nanoseconds())
+	}
 }
 
 // giveBackExcess empties the range behind the budget, gives its memory back, and, if a trim was asked for, all memory that is free.
-func (m *Memory) giveBackExcess() {
-	for m.drainSome() {
+func (r *resizer) giveBackExcess() {
+	for r.drainSome() {
 	}
-	m.unpinExcess()
-	m.cache.Lock()
-	pinning, trims, since := m.pinner.active, m.resizer.trims, int64(-1)
-	if trims > m.resizer.trimmed {
-		since = m.o.Now()
+	r.unpinExcess()
+	r.cache.Lock()
+	pinning, trims, since := r.pinner.active, r.trims, int64(-1)
+	if trims > r.trimmed {
+		since = r.o.Now()
 	}
-	m.cache.Unlock()
+	r.cache.Unlock()
 	if !pinning {
-		m.giveBackSince(since)
+		r.giveBackSince(since)
 	}
-	m.endRound(!pinning, trims)
-	m.cache.Resized()
+	r.endRound(!pinning, trims)
+	r.cache.Resized()
 }
 
 // unpinExcess unregisters the pinned ranges behind the budget, in which no record lies and none will.
-func (m *Memory) unpinExcess() {
-	for p, some := m.beginUnpin(); some; p, some = m.beginUnpin() {
-		err := m.unregister(p)
+func (r *resizer) unpinExcess() {
+	for p, some := r.beginUnpin(); some; p, some = r.beginUnpin() {
+		err := r.pinner.unregister(p)
 		if err != nil {
 			logring.Add(logring.Warning, fmt.Sprintf("pinned memory of the host tier stays with the process: %v", err))
-			m.chunks.refuse()
+			r.chunks.refuse()
 		} else {
-			m.chunks.unpinned(p.off)
-			m.pinner.watermark.retreat(p.n)
+			r.chunks.unpinned(p.off)
+			r.watermark.retreat(p.n)
 		}
-		m.endUnpin()
+		r.endUnpin()
 	}
 }
 
-func (m *Memory) beginUnpin() (p pin, some bool) {
-	m.cache.Lock()
-	defer m.cache.Unlock()
-	if m.cache.Closing() || m.pinner.active {
+func (r *resizer) beginUnpin() (p pin, some bool) {
+	r.cache.Lock()
+	defer r.cache.Unlock()
+	if r.cache.Closing() || r.pinner.active {
 		return pin{}, false
 	}
-	p, some = m.chunks.unpinnable()
-	m.resizer.unpinning = some
+	p, some = r.chunks.unpinnable()
+	r.unpinning = some
 	return p, some
 }
 
-func (m *Memory) endUnpin() {
-	m.cache.Lock()
-	defer m.cache.Leave()
-	m.resizer.unpinning = false
-	m.grow()
+func (r *resizer) endUnpin() {
+	r.cache.Lock()
+	defer r.cache.Leave()
+	r.unpinning = false
+	r.grow()
 }
 
 // drainSome does a part of what can be done now to empty the range behind the capacity; false when nothing more can, or the store closes.
-func (m *Memory) drainSome() (more bool) {
-	m.cache.Lock()
-	defer m.cache.Leave()
-	if _, bad := safego.Poisoned(); bad || m.cache.Closing() {
+func (r *resizer) drainSome() (more bool) {
+	r.cache.Lock()
+	defer r.cache.Leave()
+	if _, bad := safego.Poisoned(); bad || r.cache.Closing() {
 		return false
 	}
-	m.resizer.busy = true
-	m.cache.Drain(tier.DrainSteps)
-	return m.cache.Draining()
+	r.busy = true
+	r.cache.Drain(tier.DrainSteps)
+	return r.cache.Draining()
 }
 
 // endRound notes how far giving back has come, and begins another round for changes of which the busy goroutine was not notified.
-func (m *Memory) endRound(given bool, trims int64) {
-	m.cache.Lock()
-	defer m.cache.Unlock()
-	r := &m.resizer
+func (r *resizer) endRound(given bool, trims int64) {
+	r.cache.Lock()
+	defer r.cache.Unlock()
 	r.busy = false
 	if given {
 		r.trimmed = trims
 	}
-	if m.hasWork() {
+	if r.hasWork() {
 		tier.Notify(r.wake)
 		return
 	}
-	r.settled = given && m.cache.Settled()
+	r.settled = given && r.cache.Settled()
 }
 
 // hasWork tells whether there is something to empty or to give back now. The cache's lock is held.
-func (m *Memory) hasWork() bool {
-	if m.cache.Draining() {
+func (r *resizer) hasWork() bool {
+	if r.cache.Draining() {
 		return true
 	}
-	if m.pinner.active {
+	if r.pinner.active {
 		return false // the end of pinning wakes the goroutine
 	}
-	return m.resizer.trims > m.resizer.trimmed || m.chunks.hasExcess()
+	return r.trims > r.trimmed || r.chunks.hasExcess()
 }
 
 // Follow wakes the goroutine when captures have come near the end of the prefaulted pages, or when something can leave the end of a tier that has shrunk. The cache's
 // lock is held.
-func (m *Memory) Follow() {
-	r := &m.resizer
-	if r.wake == nil || m.cache.Closing() {
+func (r *resizer) Follow() {
+	if r.wake == nil || r.cache.Closing() {
 		return
 	}
-	if m.prefaulter.isBehind(m.chunks.reached()) || !r.busy && (m.hasWork() || m.cache.Resizing() && !r.settled) {
+	if r.prefaulter.isBehind(r.chunks.reached()) || !r.busy && (r.hasWork() || r.cache.Resizing() && !r.settled) {
 		tier.Notify(r.wake)
 	}
 }
 
 // giveBackSince gives back the chunks that have been free since a time, or that lie behind the budget.
-func (m *Memory) giveBackSince(since int64) {
-	all := m.chunks.due(since)
+func (r *resizer) giveBackSince(since int64) {
+	all := r.chunks.due(since)
 	for _, i := range all {
-		if isClosed(m.resizer.stop) {
+		if isClosed(r.closed) {
 			return
 		}
-		if err := m.chunks.giveBack(i, since, m.mapping.Discard); err != nil {
+		if err := r.chunks.giveBack(i, since, r.mapping.Discard); err != nil {
 			logring.Add(logring.Warning, fmt.Sprintf("free memory of the host tier stays with the process: %v", err))
-			m.chunks.refuse()
+			r.chunks.refuse()
 			return
 		}
 	}
 	if len(all) > 0 {
-		m.prefaulter.restart(m.chunks.start(all[0]), m.chunks.resetPeak())
+		r.prefaulter.restart(r.chunks.start(all[0]), r.chunks.resetPeak())
 	}
 }
 
 // SetBudget makes the tier keep to another budget. The cache's lock is held.
-func (m *Memory) SetBudget(budget int64) {
-	r := &m.resizer
+func (r *resizer) SetBudget(budget int64) {
 	r.budget, r.settled = budget, false
-	if budget <= m.cache.Capacity() {
-		m.cache.Shrink(budget)
-		m.chunks.setLimit(budget)
+	if budget <= r.cache.Capacity() {
+		r.cache.Shrink(budget)
+		r.chunks.setLimit(budget)
 	} else {
-		m.grow()
+		r.grow()
 	}
 	tier.Notify(r.wake)
 }
 
 // grow lets the tier have its budget, unless memory is being unregistered that it would reach. The cache's lock is held.
-func (m *Memory) grow() {
-	r := &m.resizer
-	if r.unpinning || m.cache.Closing() || r.budget <= m.cache.Capacity() {
+func (r *resizer) grow() {
+	if r.unpinning || r.cache.Closing() || r.budget <= r.cache.Capacity() {
 		return
 	}
-	m.chunks.setLimit(r.budget)
-	m.cache.Grow(r.budget)
-	m.pinMore()
+	r.chunks.setLimit(r.budget)
+	r.cache.Grow(r.budget)
+	r.pinner.pinMore()
 }
 
 // CheckBudget is the error of a budget that the tier cannot have.
-func (m *Memory) CheckBudget(budget int64) error {
+func (r *resizer) CheckBudget(budget int64) error {
 	switch {
 	case budget < 0:
 		return status.New(status.Invalid, "the budget of host is %s; it cannot be negative", quantity.Exact(budget)).AtTier(status.TierHost)
-	case budget > m.Size():
-		return status.New(status.Invalid, "a budget of %s for host: the store was opened with %s, and a budget cannot become larger than that", quantity.Exact(budget), quantity.Exact(m.Size())).AtTier(status.TierHost)
+	case budget > r.Size():
+		return status.New(status.Invalid, "a budget of %s for host: the store was opened with %s, and a budget cannot become larger than that", quantity.Exact(budget), quantity.Exact(r.Size())).AtTier(status.TierHost)
 	}
 	return nil
 }
 
 // Trim asks for all free memory to be given back; Trimmed tells whether the request of this number has been carried out. The cache's lock is held.
-func (m *Memory) Trim() (request int64) {
-	m.resizer.trims++
-	tier.Notify(m.resizer.wake)
-	return m.resizer.trims
+func (r *resizer) Trim() (request int64) {
+	r.trims++
+	tier.Notify(r.wake)
+	return r.trims
 }
 
-func (m *Memory) Trimmed(request int64) bool { return m.resizer.trimmed >= request }
+func (r *resizer) Trimmed(request int64) bool { return r.trimmed >= request }
 
 // Settled tells whether the tier has its budget, and has given back what it can without the application. The cache's lock is held.
-func (m *Memory) Settled() bool {
-	return m.resizer.budget == m.cache.Capacity() && m.resizer.settled && !m.hasWork()
+func (r *resizer) Settled() bool {
+	return r.budget == r.cache.Capacity() && r.settled && !r.hasWork()
 }
 
+// Goroutines is how many lasting goroutines hold the memory for as long as the store is open. The cache's lock is held.
+func (r *resizer) Goroutines() int { return r.running }
+
 // InUse is how many bytes the tier may use: its budget, and what still lies behind it. The cache's lock is held.
-func (m *Memory) InUse() int64 { return m.cache.Capacity() + m.cache.Behind() }
+func (r *resizer) InUse() int64 { return r.cache.Capacity() + r.cache.Behind() }

@@ -1,15 +1,25 @@
 package host
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 	"time"
 
+	"go.uber.org/atomic"
+
 	"velocpy/gocore/base/logring"
-	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/policy/coldstart"
 )
+
+// chooser has the strategy by which the memory is pinned: the one that is set, or the one that package coldstart chooses by what is known of the application and of the
+// node.
+type chooser struct {
+	*state
+	strategy atomic.Uint32
+	rhythm   rhythm
+	rates    pinRates
+	members  members
+}
 
 // Assumed of the captures to come until a few have been seen: the sizes and the mean interval of the traces of Maurya et al., HiPC'22, section V-E.
 const (
@@ -54,7 +64,7 @@ func (r *rhythm) captured(asked, ended, bytes int64) {
 }
 
 // Captured notes that a capture of a device was asked for and ended at these times (ns). The cache's lock is held.
-func (m *Memory) Captured(asked, ended, bytes int64) { m.pinner.rhythm.captured(asked, ended, bytes) }
+func (c *chooser) Captured(asked, ended, bytes int64) { c.rhythm.captured(asked, ended, bytes) }
 
 // pinRates are the measured rates of prefaulting and registering, bytes/s: moving averages; 0: not measured yet.
 type pinRates struct {
@@ -110,44 +120,53 @@ func (r *pinRates) of(threads int, link float64) coldstart.Rates {
 	return out
 }
 
-// strategy is the one by which the memory is pinned now.
-func (m *Memory) strategy() coldstart.Strategy {
-	return coldstart.Strategy(m.pinner.strategy.Load())
+// current is the one by which the memory is pinned now.
+func (c *chooser) current() coldstart.Strategy {
+	return coldstart.Strategy(c.strategy.Load())
 }
 
-// fixedStrategy is the one that the application asked for; false: the store chooses.
-func (m *Memory) fixedStrategy() (coldstart.Strategy, bool) {
+// fixed is the one that the application asked for; false: the store chooses.
+func (c *chooser) fixed() (coldstart.Strategy, bool) {
 	for _, strategy := range coldstart.Strategies() {
-		if m.o.Pinning == strategy.String() {
+		if c.o.Pinning == strategy.String() {
 			return strategy, true
 		}
 	}
 	return coldstart.Pipeline, false
 }
 
-// firstStrategy is that of a new store. The cache's lock is held.
-func (m *Memory) firstStrategy() coldstart.Strategy {
-	strategy, fixed := m.fixedStrategy()
-	if !fixed {
-		strategy, _ = coldstart.Choose(m.workload(0, 0), m.currentRates())
+// patience is for how long sequential prefaulting pauses at most; 0: as long as transfers are under way. A strategy that was chosen may not fit any more, so it is looked
+// at again when the watermark has rested for as long as it may.
+func (c *chooser) patience() time.Duration {
+	if _, isFixed := c.fixed(); isFixed {
+		return 0
+	}
+	return c.o.PinRest
+}
+
+// first is that of a new store. The cache's lock is held.
+func (c *chooser) first() coldstart.Strategy {
+	strategy, isFixed := c.fixed()
+	if !isFixed {
+		strategy, _ = coldstart.Choose(c.workload(0, 0), c.currentRates())
 	}
 	return strategy
 }
 
-// chooseStrategy chooses again, when the memory has been prefaulted up to one offset and handed over for registering up to another.
-func (m *Memory) chooseStrategy(touched, handed int64) coldstart.Strategy {
-	if _, fixed := m.fixedStrategy(); fixed || m.pinner.denied.Load() {
-		return m.strategy()
+// choose chooses again, when the memory has been prefaulted up to one offset and handed over for registering up to another.
+func (c *chooser) choose(touched, handed int64) coldstart.Strategy {
+	if _, isFixed := c.fixed(); isFixed {
+		return c.current()
 	}
-	m.cache.Lock()
-	work, rates, seen := m.workload(touched, handed), m.currentRates(), m.pinner.rhythm.count >= enoughCaptures
-	m.cache.Unlock()
+	c.cache.Lock()
+	work, rates, seen := c.workload(touched, handed), c.currentRates(), c.rhythm.count >= enoughCaptures
+	c.cache.Unlock()
 	if !seen {
-		return m.strategy()
+		return c.current()
 	}
-	before := m.strategy()
+	before := c.current()
 	strategy, blocked := coldstart.Choose(work, rates)
-	if m.follow(strategy) != before {
+	if c.follow(strategy) != before {
 		logring.Add(logring.Debug, fmt.Sprintf("from byte %d on the host tier is made ready by another strategy: %v instead of %v; it is predicted to block captures for %.3g s instead of %.3g s",
 			touched, strategy, before, blocked[strategy], blocked[before]))
 	}
@@ -155,70 +174,35 @@ func (m *Memory) chooseStrategy(touched, handed int64) coldstart.Strategy {
 }
 
 // follow goes on by a strategy. Transfers wait for the watermark only while it moves.
-func (m *Memory) follow(strategy coldstart.Strategy) coldstart.Strategy {
-	p := &m.pinner
-	was := coldstart.Strategy(p.strategy.Swap(uint32(strategy)))
+func (c *chooser) follow(strategy coldstart.Strategy) coldstart.Strategy {
+	was := coldstart.Strategy(c.strategy.Swap(uint32(strategy)))
 	switch {
 	case strategy != coldstart.Pipeline:
-		p.watermark.stop()
-	case was != strategy || !p.watermark.isMoving():
-		p.watermark.start(m.o.PinRest)
+		c.watermark.stop()
+	case was != strategy || !c.watermark.isMoving():
+		c.watermark.start(c.o.PinRest)
 	}
 	return strategy
 }
 
 // workload is what the model has to know of the application and of the node. The cache's lock is held.
-func (m *Memory) workload(touched, handed int64) coldstart.Workload {
+func (c *chooser) workload(touched, handed int64) coldstart.Workload {
 	w := coldstart.Workload{
-		Interval: expectedInterval.Seconds(), Checkpoint: expectedCheckpoint, Host: float64(m.Size() - handed), Touched: float64(touched - handed),
-		Ready: float64(max(handed-m.cache.HighWater(), 0)), Processes: m.processes(), Buffer: float64(m.cache.Room()),
+		Interval: expectedInterval.Seconds(), Checkpoint: expectedCheckpoint, Host: float64(c.Size() - handed), Touched: float64(touched - handed),
+		Ready: float64(max(handed-c.cache.HighWater(), 0)), Processes: c.members.processes(), Buffer: float64(c.cache.Room()),
 	}
-	if r := &m.pinner.rhythm; r.count >= enoughCaptures {
+	if r := &c.rhythm; r.count >= enoughCaptures {
 		w.Interval, w.Checkpoint = r.interval/1e9, r.bytes
 	}
 	return w
 }
 
 // currentRates are the rates for the model. The link's was measured on registered memory under the pipeline alone. The cache's lock is held.
-func (m *Memory) currentRates() coldstart.Rates {
-	if m.o.PinRates != nil {
-		return *m.o.PinRates
+func (c *chooser) currentRates() coldstart.Rates {
+	if c.o.PinRates != nil {
+		return *c.o.PinRates
 	}
-	rates := m.pinner.rates.of(prefaultThreads(m.o.Copiers), m.cache.LinkRate(m.strategy() == coldstart.Pipeline))
-	rates.Call = float64(max(m.o.PinPiece/pinParts, 1))
+	rates := c.rates.of(prefaultThreads(c.o.Copiers), c.cache.LinkRate(c.current() == coldstart.Pipeline))
+	rates.Call = float64(max(c.o.PinPiece/pinParts, 1))
 	return rates
-}
-
-// mostJoins bounds how often a store that is opened tries to be counted.
-const mostJoins = 5
-
-// joinPinning counts this store among those of the node that pin their host tiers.
-func (m *Memory) joinPinning() {
-	p := &m.pinner
-	for range mostJoins {
-		member, err := vfs.LineUp(p.turns.file + "-members")
-		if p.member = member; !errors.Is(err, vfs.ErrTaken) || !p.turns.pause() {
-			return
-		}
-	}
-}
-
-// leavePinning takes the store out again. The cache's lock is held.
-func (m *Memory) leavePinning() {
-	if m.pinner.member != nil {
-		_ = m.pinner.member.Leave() // the lock is gone either way
-		m.pinner.member = nil
-	}
-}
-
-// processes is how many stores of the node, in whatever process, pin their host tiers now. The cache's lock is held.
-func (m *Memory) processes() int {
-	if m.pinner.member == nil {
-		return 1
-	}
-	others, err := m.pinner.member.Others()
-	if err != nil {
-		return 1
-	}
-	return int(others) + 1
 }
