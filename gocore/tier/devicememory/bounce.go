@@ -1,6 +1,7 @@
 package devicememory
 
 import (
+	"sync"
 	"unsafe"
 
 	"velocpy/gocore/base/memory"
@@ -18,51 +19,54 @@ const BounceBytes = 8 << 20
 // bounceBuffer is host memory through which a device copies to and from memory that its kernels do not reach: host memory that is not pinned. It is pinned, where
 // that is allowed, when it is first needed.
 type bounceBuffer struct {
+	device  device.Device
+	run     Runner     // of the memory's own lane
+	mu      sync.Mutex // held while the buffer is in use
 	mapping *memory.Mapping
 	pinned  bool
 }
 
-// openBounce makes the buffer. The lock of the bounce buffer is held.
-func (m *Memory) openBounce() error {
-	if m.bounce.mapping != nil {
+// open makes the buffer. Its lock is held.
+func (b *bounceBuffer) open() error {
+	if b.mapping != nil {
 		return nil
 	}
 	x, err := memory.Map("bounce buffer", BounceBytes)
 	if err != nil {
 		return status.Wrap(status.IO, err, "cannot map %s beside the cache", quantity.Sized(int64(BounceBytes)))
 	}
-	numa.Place("a device's bounce buffer", x.Bytes(0, x.Size()), device.Nodes([]device.Device{m.Device})...)
-	m.bounce.mapping, m.bounce.pinned = x, m.Device.Pin(x, 0, BounceBytes) == nil
+	numa.Place("a device's bounce buffer", x.Bytes(0, x.Size()), device.Nodes([]device.Device{b.device})...)
+	b.mapping, b.pinned = x, b.device.Pin(x, 0, BounceBytes) == nil
 	return nil
 }
 
 // Bounce returns the bounce buffer, and makes it if there is none yet.
-func (m *Memory) Bounce() ([]byte, error) {
-	m.bounceLock.Lock()
-	defer m.bounceLock.Unlock()
-	if err := m.openBounce(); err != nil {
+func (b *bounceBuffer) Bounce() ([]byte, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.open(); err != nil {
 		return nil, err
 	}
-	return m.bounce.mapping.Bytes(0, BounceBytes), nil
+	return b.mapping.Bytes(0, BounceBytes), nil
 }
 
-// throughBounce takes a region of the caller's through the buffer: move is given one part after the other, and the bytes of the buffer for it.
-func (m *Memory) throughBounce(r *model.Region, move func(part []byte, mem model.Strided) error) error {
+// through takes a region of the caller's through the buffer: move is given one part after the other, and the bytes of the buffer for it.
+func (b *bounceBuffer) through(r *model.Region, move func(part []byte, mem model.Strided) error) error {
 	return eachPart(r.Mem, r.Bytes, BounceBytes, func(mem model.Strided, n int64) error {
-		m.bounceLock.Lock()
-		defer m.bounceLock.Unlock()
-		if err := m.openBounce(); err != nil {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if err := b.open(); err != nil {
 			return err
 		}
-		return move(m.bounce.mapping.Bytes(0, n), mem)
+		return move(b.mapping.Bytes(0, n), mem)
 	})
 }
 
 // Fetch brings a region of the caller's to host memory in parts of at most one buffer and shows each to use, in their order.
-func (m *Memory) Fetch(src *borrow.Source, r *model.Region, use func(part []byte) error) error {
-	return m.throughBounce(r, func(part []byte, mem model.Strided) error {
+func (b *bounceBuffer) Fetch(src *borrow.Source, r *model.Region, use func(part []byte) error) error {
+	return b.through(r, func(part []byte, mem model.Strided) error {
 		err := src.During(func() error {
-			return m.RunSync(func(lane device.Lane) error { return m.bounce.fill(lane, part, mem) })
+			return b.run(func(lane device.Lane) error { return b.fill(lane, part, mem) })
 		})
 		if err != nil {
 			return err
@@ -72,11 +76,11 @@ func (m *Memory) Fetch(src *borrow.Source, r *model.Region, use func(part []byte
 }
 
 // Deliver fills a region of the caller's from host memory, the same way.
-func (m *Memory) Deliver(src *borrow.Source, r *model.Region, from []byte) error {
-	return m.throughBounce(r, func(part []byte, mem model.Strided) error {
+func (b *bounceBuffer) Deliver(src *borrow.Source, r *model.Region, from []byte) error {
+	return b.through(r, func(part []byte, mem model.Strided) error {
 		return src.During(func() error {
 			from = from[copy(part, from):]
-			return m.RunSync(func(lane device.Lane) error { return m.bounce.empty(lane, part, mem) })
+			return b.run(func(lane device.Lane) error { return b.empty(lane, part, mem) })
 		})
 	})
 }
@@ -109,12 +113,12 @@ func (b *bounceBuffer) empty(lane device.Lane, part []byte, mem model.Strided) e
 var errUnpinned = status.New(status.Unavailable, "no host memory can be pinned, which arrays on a device that do not lie together need: make them contiguous, or raise the limits of locked memory").
 	AtTier(status.TierDevice)
 
-// closeBounce gives the buffer back when the device has been closed.
-func (m *Memory) closeBounce() error {
-	if m.bounce.mapping == nil {
+// close gives the buffer back when the device has been closed.
+func (b *bounceBuffer) close() error {
+	if b.mapping == nil {
 		return nil
 	}
-	return m.bounce.mapping.Unmap()
+	return b.mapping.Unmap()
 }
 
 // eachPart calls f for parts of an array of at most so many bytes each, in the order of their bytes.

@@ -23,7 +23,7 @@ func (m *Memory) QueueChecksums(lane device.Lane, kind Kind, offset int64, l *mo
 	if err == nil {
 		return sums, x, nil
 	}
-	if waited := m.Finish(x, nil); sums != nil && x != nil && waited == nil {
+	if waited := finish(x, nil); sums != nil && x != nil && waited == nil {
 		sums.Discard()
 	}
 	return nil, nil, err
@@ -32,9 +32,9 @@ func (m *Memory) QueueChecksums(lane device.Lane, kind Kind, offset int64, l *mo
 // AwaitChecksums waits for the checksums of a slot. It tries to wait twice: a caller may have been lent the bytes by then, so that they cannot be read again.
 func (m *Memory) AwaitChecksums(sums device.Sums, x device.Event) ([]uint64, error) {
 	again := x.Keep()
-	err := m.Finish(x, nil)
+	err := finish(x, nil)
 	if err != nil {
-		err = m.Finish(again, nil)
+		err = finish(again, nil)
 	} else {
 		again.Drop()
 	}

@@ -11,45 +11,40 @@ import (
 	"velocpy/gocore/base/safego"
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/device"
-	"velocpy/gocore/device/hazard"
-	"velocpy/gocore/tier"
 )
 
-// Memory is the memory of one device's tier.
+// Memory is the memory of one device's tier. It consists of parts, each of them one concern with the state that only this concern has.
 type Memory struct {
 	Device device.Device
 	Tier   int // the engine's number of the tier
-	o      Options
-	cache  tier.Cache
-	arena  device.Arena
-	sizing sizing
+	hazards
+	waits
+	streams
+	ownLane
+	bounceBuffer
+	sizing
+	grower
+	shrinker
 
-	mu      sync.Mutex // held while the account is asked or told, never while work is put into a lane
-	hazards hazard.Tracker
-	waits   waits
-
-	own     device.Lane // for work that a caller waits for: reads of leases, copies to host memory
-	ownLane sync.Mutex
-
-	bounceLock sync.Mutex // held while the bounce buffer is in use
-	bounce     bounceBuffer
-
+	stop     chan struct{} // closed when the tier stops to grow and to shrink
+	once     sync.Once
 	watchers sync.WaitGroup // goroutines that wait for events of the device
 }
 
 // Open reserves addresses for a budget, maps the memory that the first captures need, and opens a lane. After an error Close is still to be called.
 func Open(d device.Device, tier int, budget int64, o Options) (*Memory, error) {
-	m := &Memory{Device: d, Tier: tier, o: o.withDefaults()}
-	err := m.reserve(budget)
+	m := &Memory{Device: d, Tier: tier, streams: streams{d}}
+	m.hazards.device, m.hazards.waits = d, &m.waits
+	m.ownLane.device = d
+	m.bounceBuffer.device, m.bounceBuffer.run = d, m.RunSync
+	m.sizing.device, m.sizing.o = d, o.withDefaults()
+	m.grower.sizing = &m.sizing
+	m.shrinker.sizing, m.shrinker.hazards, m.shrinker.grower = &m.sizing, &m.hazards, &m.grower
+	err := m.grower.reserve(budget)
 	if err == nil {
-		m.own, err = d.Lane(device.Waited)
+		m.ownLane.lane, err = d.Lane(device.Waited)
 	}
 	return m, Explain(err)
-}
-
-// Address is the address of an offset in the tier.
-func (m *Memory) Address(offset int64) device.Address {
-	return m.arena.Base() + device.Address(offset)
 }
 
 // Go runs work in a goroutine that Close waits for.
@@ -65,15 +60,47 @@ func (m *Memory) Go(name string, work func()) {
 func (m *Memory) Close() error {
 	err := m.AwaitIdle()
 	m.watchers.Wait()
-	m.hazards.Close()
+	m.hazards.tracker.Close()
 	m.waits.close()
-	if m.own != nil {
-		err = errors.Join(err, m.own.Close())
+	if m.ownLane.lane != nil {
+		err = errors.Join(err, m.ownLane.lane.Close())
 	}
 	if m.arena != nil {
 		err = errors.Join(err, m.arena.Free())
 	}
-	return errors.Join(err, m.Device.Close(), m.closeBounce())
+	return errors.Join(err, m.Device.Close(), m.bounceBuffer.close())
+}
+
+// Read copies bytes of the tier to host memory and waits for them.
+func (m *Memory) Read(to []byte, from int64) error {
+	if len(to) == 0 {
+		return nil
+	}
+	m.ownLane.mu.Lock()
+	x, err := m.QueueRead(m.ownLane.lane, Reads, from, int64(len(to)), func() error { return m.ownLane.lane.Copy(device.AddressOf(to), m.Address(from), int64(len(to))) })
+	m.ownLane.mu.Unlock()
+	return finish(x, err)
+}
+
+// AwaitIdle waits until no work reads or writes the tier any more.
+func (m *Memory) AwaitIdle() error {
+	if m.arena == nil {
+		return nil
+	}
+	return m.AwaitRange(0, m.arena.Mapped())
+}
+
+// Flip changes one bit of the tier, for tests of what happens then.
+func (m *Memory) Flip(offset int64) error {
+	var one [1]byte
+	if err := m.Read(one[:], offset); err != nil {
+		return err
+	}
+	one[0] ^= 1
+	m.ownLane.mu.Lock()
+	x, err := m.QueueWrite(m.ownLane.lane, Checks, offset, 1, func() error { return m.ownLane.lane.Copy(m.Address(offset), device.AddressOf(one[:]), 1) })
+	m.ownLane.mu.Unlock()
+	return finish(x, err)
 }
 
 // Explain gives an error of a device its place; nil stays nil.

@@ -3,11 +3,36 @@ package devicememory
 import (
 	"fmt"
 
+	"go.uber.org/atomic"
+
 	"velocpy/gocore/base/logring"
 	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/base/safego"
 	"velocpy/gocore/tier"
 )
+
+// shrinker gives memory back: when the budget has become smaller, or when others have come to need it.
+type shrinker struct {
+	*sizing
+	hazards  *hazards
+	grower   *grower
+	shrink   chan struct{} // some memory may be given back
+	failed   atomic.Bool   // the device has not taken memory back, and is not asked again
+	relieved bool          // it was logged that others have left little memory
+
+	// Under the cache's lock.
+	busy    bool // the goroutine gives back, and looks at everything once more before it rests
+	settled bool // nothing more is given back unless the application or a lower tier does something
+}
+
+// isFixed tells whether no memory can be given back any more.
+func (s *shrinker) isFixed() bool { return s.failed.Load() || s.hazards.unfenced.Load() }
+
+// hasExcess tells whether a whole piece lies behind an offset. The cache's lock is held.
+func (s *shrinker) hasExcess(reach int64) bool {
+	n := len(s.seams)
+	return n > 0 && reach <= s.seams.before(n-1) && !s.isFixed()
+}
 
 // When others have left only this part of a device's memory, the tier gives back as much as doubles it. Growth stops long before, so that the two do not alternate.
 const (
@@ -16,132 +41,136 @@ const (
 )
 
 // relieve shrinks the tier when others have come to use nearly all memory of the device.
-func (m *Memory) relieve() {
-	x := &m.sizing
-	free, total, err := m.Device.Memory()
+func (s *shrinker) relieve() {
+	free, total, err := s.device.Memory()
 	if err != nil {
 		return
 	}
-	others := m.othersSince(total - free)
+	others := s.othersSince(total - free)
 	if free >= total/scarce || others <= 0 {
 		return
 	}
-	if m.shorten(total/enough - free) {
-		if !x.relieved {
-			x.relieved = true
-			logring.Add(logring.Warning, fmt.Sprintf("%s has %s left: the cache gives memory back, and takes some again when there is more", m.Device.Name(), quantity.Sized(free)))
+	if s.shorten(total/enough - free) {
+		if !s.relieved {
+			s.relieved = true
+			logring.Add(logring.Warning, fmt.Sprintf("%s has %s left: the cache gives memory back, and takes some again when there is more", s.device.Name(), quantity.Sized(free)))
 		}
-		m.giveBack()
+		s.giveBack()
 	}
 }
 
 // othersSince is how many more bytes others use than when the tier took memory last, or than at the least since.
-func (m *Memory) othersSince(used int64) int64 {
-	x := &m.sizing
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	others := used - m.arena.Mapped()
-	more := others - x.others
-	x.others = min(x.others, others)
+func (s *shrinker) othersSince(used int64) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	others := used - s.arena.Mapped()
+	more := others - s.others
+	s.others = min(s.others, others)
 	return more
 }
 
 // shorten takes so many bytes, in whole pieces, out of use, counting those that already are; false when there is nothing more to take.
-func (m *Memory) shorten(bytes int64) bool {
-	m.cache.Lock()
-	defer m.cache.Leave()
-	x := &m.sizing
-	if to := max(x.down(max(x.mapped()-bytes, 0)), x.up(x.floor)); !m.cache.Closing() && !x.fixed.Load() && to < m.cache.Capacity() {
-		m.cache.Shrink(to)
+func (s *shrinker) shorten(bytes int64) bool {
+	s.cache.Lock()
+	defer s.cache.Leave()
+	if to := max(s.seams.down(max(s.seams.mapped()-bytes, 0)), s.seams.up(s.floor)); !s.cache.Closing() && !s.isFixed() && to < s.cache.Capacity() {
+		s.cache.Shrink(to)
 		return true
 	}
 	return false
 }
 
 // giveBack empties what lies behind the end of a tier that has shrunk, and gives the empty pieces back, the last ones first.
-func (m *Memory) giveBack() {
+func (s *shrinker) giveBack() {
 	for {
-		if !m.drain() {
+		if !s.drain() {
 			return
 		}
-		to, mapped := m.emptied()
+		to, mapped := s.emptied()
 		if to == mapped {
 			break
 		}
-		m.release(to, mapped)
+		s.release(to, mapped)
 	}
-	m.endRound()
-	m.cache.Resized()
+	s.endRound()
+	s.cache.Resized()
 }
 
 // endRound notes how far giving back has come, and begins another round for changes of which the busy goroutine was not notified.
-func (m *Memory) endRound() {
-	m.cache.Lock()
-	defer m.cache.Unlock()
-	x := &m.sizing
-	x.busy = false
-	if m.hasWork() {
-		tier.Notify(x.shrink)
+func (s *shrinker) endRound() {
+	s.cache.Lock()
+	defer s.cache.Unlock()
+	s.busy = false
+	if s.hasWork() {
+		tier.Notify(s.shrink)
 		return
 	}
-	x.settled = m.cache.Settled()
+	s.settled = s.cache.Settled()
 }
 
 // drain does what can be done now to empty the end of the tier; false when the store closes.
-func (m *Memory) drain() bool {
+func (s *shrinker) drain() bool {
 	for {
-		if more, closing := m.drainSome(); closing || !more {
+		if more, closing := s.drainSome(); closing || !more {
 			return !closing
 		}
 	}
 }
 
-func (m *Memory) drainSome() (more, closing bool) {
-	m.cache.Lock()
-	defer m.cache.Leave()
-	if _, bad := safego.Poisoned(); bad || m.cache.Closing() {
+func (s *shrinker) drainSome() (more, closing bool) {
+	s.cache.Lock()
+	defer s.cache.Leave()
+	if _, bad := safego.Poisoned(); bad || s.cache.Closing() {
 		return false, true
 	}
-	m.sizing.busy = true
-	m.cache.Drain(tier.DrainSteps)
-	return m.cache.Draining(), false
+	s.busy = true
+	s.cache.Drain(tier.DrainSteps)
+	return s.cache.Draining(), false
 }
 
 // emptied says which pieces can be given back: those behind the first offset returned. None are taken until they are released.
-func (m *Memory) emptied() (to, mapped int64) {
-	x := &m.sizing
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	m.cache.Lock()
-	defer m.cache.Unlock()
-	mapped = x.mapped()
-	if reach := m.cache.Reach(); !m.cache.Closing() && x.hasExcess(reach) {
-		x.giving = true
-		return x.up(reach), mapped
+func (s *shrinker) emptied() (to, mapped int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cache.Lock()
+	defer s.cache.Unlock()
+	mapped = s.seams.mapped()
+	if reach := s.cache.Reach(); !s.cache.Closing() && s.hasExcess(reach) {
+		s.giving = true
+		return s.seams.up(reach), mapped
 	}
 	return mapped, mapped
 }
 
 // release gives memory back when the work that read or wrote there has ended. Nothing lay there when it was called, and nothing will be placed there.
-func (m *Memory) release(to, mapped int64) {
-	err := m.AwaitRange(to, mapped-to)
+func (s *shrinker) release(to, mapped int64) {
+	err := s.hazards.AwaitRange(to, mapped-to)
 	if err == nil {
-		_, err = m.arena.Shrink(to)
+		_, err = s.arena.Shrink(to)
 	}
-	x := &m.sizing
 	if err != nil {
-		x.fixed.Store(true) // another attempt would fail the same way
-		if m.Device.Lost() == nil {
-			logring.Add(logring.Warning, fmt.Sprintf("%s: the cache cannot give memory back: %v", m.Device.Name(), err))
+		s.failed.Store(true) // another attempt would fail the same way
+		if s.device.Lost() == nil {
+			logring.Add(logring.Warning, fmt.Sprintf("%s: the cache cannot give memory back: %v", s.device.Name(), err))
 		}
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.giving = false
-	m.cache.Lock()
-	defer m.cache.Leave()
-	for left := m.arena.Mapped(); x.mapped() > left; {
-		x.seams = x.seams[:len(x.seams)-1]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.giving = false
+	s.cache.Lock()
+	defer s.cache.Leave()
+	for left := s.arena.Mapped(); s.seams.mapped() > left; {
+		s.seams = s.seams[:len(s.seams)-1]
 	}
-	x.full = false
+	s.grower.full = false
+}
+
+// hasWork tells whether there is something to empty or to give back now. The cache's lock is held.
+func (s *shrinker) hasWork() bool {
+	return s.cache.Draining() || s.hasExcess(s.cache.Reach())
+}
+
+// Settled tells whether the tier has its budget, or gives nothing more back without the application. The cache's lock is held.
+func (s *shrinker) Settled() bool {
+	return s.seams.mapped() <= max(s.budget.Load(), s.seams.up(s.floor)) || s.settled
 }

@@ -58,12 +58,12 @@ type Waits [kinds][kinds]int64
 type waits struct {
 	mu    sync.Mutex
 	total Waits
-	open  []wait
+	open  []interval
 	next  int // of the open ones: looked at next
 }
 
-// wait lies between two stamps.
-type wait struct {
+// interval lies between two stamps.
+type interval struct {
 	waiting, behind Kind
 	from, to        device.Stamp
 }
@@ -73,7 +73,7 @@ const looks = 4
 
 // after makes a lane wait for events and drops them. Of a caller's stream it notes for how long: the kinds of work are waited for one after the other, so that each
 // has the time that it takes longer than those before it.
-func (m *Memory) after(lane device.Lane, marks []device.Event, waiting Kind) error {
+func (w *waits) after(lane device.Lane, marks []device.Event, waiting Kind) error {
 	if waiting != Captures && waiting != Restores {
 		return afterAll(lane, marks)
 	}
@@ -84,20 +84,20 @@ func (m *Memory) after(lane device.Lane, marks []device.Event, waiting Kind) err
 		for n < len(marks) && kindOf(marks[n]) == kind {
 			n++
 		}
-		failed = errors.Join(failed, m.afterKind(lane, marks[:n], waiting, kind))
+		failed = errors.Join(failed, w.afterKind(lane, marks[:n], waiting, kind))
 		marks = marks[n:]
 	}
 	return failed
 }
 
 // afterKind is after for events behind one kind of work.
-func (m *Memory) afterKind(lane device.Lane, marks []device.Event, waiting, kind Kind) error {
+func (w *waits) afterKind(lane device.Lane, marks []device.Event, waiting, kind Kind) error {
 	if !slices.ContainsFunc(marks, func(x device.Event) bool { return !x.Of(lane) }) {
 		return afterAll(lane, marks)
 	}
 	from := stampOf(lane)
 	err := afterAll(lane, marks)
-	m.waits.add(wait{waiting, kind, from, stampOf(lane)})
+	w.add(interval{waiting, kind, from, stampOf(lane)})
 	return err
 }
 
@@ -110,7 +110,7 @@ func stampOf(lane device.Lane) device.Stamp {
 	return s
 }
 
-func (w *waits) add(x wait) {
+func (w *waits) add(x interval) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.open = append(w.open, x)
@@ -135,19 +135,19 @@ func (w *waits) look() {
 	x.drop()
 	n := len(w.open) - 1
 	w.open[w.next] = w.open[n]
-	w.open[n] = wait{}
+	w.open[n] = interval{}
 	w.open = w.open[:n]
 }
 
 // lasted returns how long the wait was; over: it has ended, or its length will never be known.
-func (x wait) lasted() (ns int64, over bool, err error) {
+func (x interval) lasted() (ns int64, over bool, err error) {
 	if x.from == nil || x.to == nil {
 		return 0, true, nil
 	}
 	return x.to.Since(x.from)
 }
 
-func (x wait) drop() {
+func (x interval) drop() {
 	for _, s := range []device.Stamp{x.from, x.to} {
 		if s != nil {
 			s.Drop()
@@ -156,8 +156,7 @@ func (x wait) drop() {
 }
 
 // Waits are the sums of the waits that have ended, and how many have not. It asks the device about each that is open.
-func (m *Memory) Waits() (total Waits, open int) {
-	w := &m.waits
+func (w *waits) Waits() (total Waits, open int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for w.next = 0; w.next < len(w.open); {
