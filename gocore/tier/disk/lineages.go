@@ -11,6 +11,7 @@ import (
 
 // lineages counts how many copies on the disk need each object of a lineage. The store's lock guards it.
 type lineages struct {
+	tier    *Tier
 	objects map[int64]*lineageObject // by offset on the disk
 	freed   []model.Span             // rooms that nobody needs any more, for the engine
 }
@@ -26,60 +27,64 @@ type lineageObject struct {
 }
 
 // Hold records that a difference which is to be written needs its sources. If some of these are gone, it holds none, and returns their numbers.
-func (d *Tier) Hold(lineage uint64, sources []model.Source) (gone []uint32) {
+func (l *lineages) Hold(lineage uint64, sources []model.Source) (gone []uint32) {
 	for i := range sources {
-		if s := &sources[i]; !d.lineages.has(lineage, s.Number, s.Offset) {
+		if s := &sources[i]; !l.has(lineage, s.Number, s.Offset) {
 			gone = append(gone, s.Number)
 		}
 	}
 	if len(gone) > 0 {
 		return gone
 	}
-	d.lineages.hold(sources)
+	l.Share(sources)
 	return nil
 }
 
 // Share records that sources are needed once more, which a copy on the disk holds that stays meanwhile: also those that nothing new may need. LetGo undoes it.
-func (d *Tier) Share(sources []model.Source) { d.lineages.hold(sources) }
+func (l *lineages) Share(sources []model.Source) {
+	for i := range sources {
+		l.objects[sources[i].Offset].users++
+	}
+}
 
 // HasObject tells whether the disk still has the object of a checkpoint of a lineage.
-func (d *Tier) HasObject(lineage uint64, s *model.Source) bool {
-	return d.lineages.has(lineage, s.Number, s.Offset)
+func (l *lineages) HasObject(lineage uint64, s *model.Source) bool {
+	return l.has(lineage, s.Number, s.Offset)
 }
 
 // Alone tells whether the checkpoint that wrote an object has given up its room, so that the object is there for others alone.
-func (d *Tier) Alone(s *model.Source) bool {
-	o := d.lineages.objects[s.Offset]
+func (l *lineages) Alone(s *model.Source) bool {
+	o := l.objects[s.Offset]
 	return o != nil && o.alone
 }
 
 // LetGo undoes Hold for a difference that was not written after all. The rooms that it alone needed are free.
-func (d *Tier) LetGo(sources []model.Source) {
-	d.lineages.letGo(sources)
-	d.releaseFreed()
+func (l *lineages) LetGo(sources []model.Source) {
+	l.letGo(sources)
+	l.releaseFreed()
 }
 
 // Damaged records that an object has bytes which are not those that were written: nothing new is to need it.
-func (d *Tier) Damaged(off int64) {
-	if o := d.lineages.objects[off]; o != nil {
+func (l *lineages) Damaged(off int64) {
+	if o := l.objects[off]; o != nil {
 		o.doubted = true
 	}
 }
 
 // releaseFreed gives the engine the rooms that nobody needs, outside of a call of the engine.
-func (d *Tier) releaseFreed() {
-	for off, n, ok := d.Freed(); ok; off, n, ok = d.Freed() {
-		d.engine().Release(d.o.Now(), d.index, off, n)
+func (l *lineages) releaseFreed() {
+	for off, n, ok := l.Freed(); ok; off, n, ok = l.Freed() {
+		l.tier.engine().Release(l.tier.o.Now(), l.tier.index, off, n)
 	}
 }
 
 // releaseRoom gives back a reserved room on the disk that the catalog does not refer to any more, unless copies need the object in it, and the rooms that nobody
 // needs since.
-func (d *Tier) releaseRoom(now, off, bytes int64) {
-	if !d.lineages.keeps(off) {
-		d.engine().Release(now, d.index, off, bytes)
+func (l *lineages) releaseRoom(now, off, bytes int64) {
+	if !l.keeps(off) {
+		l.tier.engine().Release(now, l.tier.index, off, bytes)
 	}
-	d.releaseFreed()
+	l.releaseFreed()
 }
 
 // recoverLineages counts what the rows of the catalog need, and notes the lineages that may go on.
@@ -101,7 +106,7 @@ func (v *versions) recoverLineages() {
 				l.add(s.Offset, lineageObject{lineage: x.Lineage, number: s.Number, bytes: s.Bytes(), alone: true})
 			}
 		}
-		l.hold(x.Sources)
+		l.Share(x.Sources)
 		if v.dir != nil {
 			v.past.add(&row)
 		}
@@ -110,13 +115,12 @@ func (v *versions) recoverLineages() {
 }
 
 // Wrote records that the object of a difference has been written at an offset, so that later ones may refer to it.
-func (d *Tier) Wrote(off int64, x *model.Difference) {
-	d.lineages.add(off, lineageObject{lineage: x.Lineage, number: x.Number, bytes: x.Bytes()})
+func (l *lineages) Wrote(off int64, x *model.Difference) {
+	l.add(off, lineageObject{lineage: x.Lineage, number: x.Number, bytes: x.Bytes()})
 }
 
 // Freed returns a room that nobody needs any more, and forgets it.
-func (d *Tier) Freed() (off, bytes int64, ok bool) {
-	l := &d.lineages
+func (l *lineages) Freed() (off, bytes int64, ok bool) {
 	last := len(l.freed) - 1
 	if last < 0 {
 		return 0, 0, false
@@ -153,12 +157,6 @@ func (l *lineages) add(off int64, o lineageObject) {
 		l.objects = map[int64]*lineageObject{}
 	}
 	l.objects[off] = &o
-}
-
-func (l *lineages) hold(sources []model.Source) {
-	for i := range sources {
-		l.objects[sources[i].Offset].users++
-	}
 }
 
 func (l *lineages) letGo(sources []model.Source) {

@@ -60,20 +60,22 @@ type Options struct {
 
 // Tier is the disk tier of one store. The store's lock guards it, except where a method says otherwise.
 type Tier struct {
-	Space    *segment.Space
-	o        Options
-	cache    Cache
-	index    int // the engine's number of the tier
-	room     room
-	watch    watchdog
-	objects  Objects
-	lineages lineages
+	Space   *segment.Space
+	o       Options
+	cache   Cache
+	index   int // the engine's number of the tier
+	room    room
+	watch   watchdog
+	objects Objects
+	lineages
+	unloaded
 	versions *versions // nil: the tier's files vanish when the store closes
 }
 
 // Open opens the files of the tier, which gets a number among the engine's tiers.
 func Open(index int, o Options) (*Tier, error) {
 	d := &Tier{o: o, cache: o.Cache, index: index}
+	d.lineages, d.unloaded = lineages{tier: d}, unloaded{tier: d, count: map[string]int{}}
 	d.room = room{tier: d, segments: map[int64]*segmentUse{}}
 	d.watch = newWatchdog(d)
 	if o.Durable {

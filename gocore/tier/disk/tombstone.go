@@ -67,7 +67,7 @@ func (b *tombstones) replaced(at place, serial uint64) {
 // durable.
 func (d *Tier) Removed(r, by *engine.Record) {
 	v := d.versions
-	if v == nil || v.clearing || v.dir == nil || by != nil && v.notLoaded[r.Hist.Name] == 0 {
+	if v == nil || v.clearing || v.dir == nil || by != nil && d.NotLoaded(r.Hist.Name) == 0 {
 		return
 	}
 	at := placeOf(r)
@@ -126,7 +126,7 @@ func (d *Tier) Clear(h *engine.History, f func()) {
 	v.clearing = true
 	f()
 	v.clearing = false
-	v.notLoaded[h.Name] = 0
+	d.unloaded.count[h.Name] = 0
 	if v.expectsVersion(h.Name) {
 		v.dropEachFromCatalog(h)
 		return

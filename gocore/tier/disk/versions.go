@@ -1,12 +1,9 @@
 package disk
 
 import (
-	"cmp"
 	"iter"
-	"slices"
 
 	"velocpy/gocore/base/status"
-	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/disk/catalog"
@@ -21,7 +18,6 @@ type versions struct {
 	tier       *Tier
 	dir        *durable.Dir // nil: open for reading only
 	state      *catalog.State
-	notLoaded  map[string]int // by history: checkpoints of the catalog that can be restored and have no record
 	tombstones tombstones
 	past       past
 	inFlight   map[place]inFlightCommits   // keys with versions on their way into the catalog
@@ -52,7 +48,7 @@ const fewRows = 4096
 // openDurable opens the directory of a tier that outlives the store.
 func (d *Tier) openDurable() error {
 	v := &versions{
-		tier: d, notLoaded: map[string]int{}, tombstones: newTombstones(), past: past{}, inFlight: map[place]inFlightCommits{}, queued: map[place][]*inFlightCommit{},
+		tier: d, tombstones: newTombstones(), past: past{}, inFlight: map[place]inFlightCommits{}, queued: map[place][]*inFlightCommit{},
 		uncertain: map[int64]*uncertain{},
 	}
 	v.retries = retryQueue{versions: v, first: d.o.RetryAfter}
@@ -94,12 +90,12 @@ func (d *Tier) Recover() map[string]*model.Retention {
 	e.Continue(int64(v.state.MaxSerial()))
 	rows := 0
 	for _, info := range v.state.Histories() {
-		v.notLoaded[info.Name] = info.Rows
+		d.unloaded.count[info.Name] = info.Rows
 		rows += info.Rows
 		e.History(info.Name).ContinueKeys(v.nextAuto(info.ID))
 	}
 	if rows <= fewRows && !d.o.LazyRows {
-		v.loadAll()
+		d.loadAll()
 	}
 	rules := map[string]*model.Retention{}
 	for _, info := range v.state.Histories() {
@@ -121,55 +117,6 @@ func (v *versions) nextAuto(history uint32) (auto int64) {
 	return auto
 }
 
-// loadAll makes records of all rows of the catalog, in the order of writing.
-func (v *versions) loadAll() {
-	type row struct {
-		h      *engine.History
-		key    model.Key
-		serial uint64
-	}
-	var rows []row
-	for _, info := range v.state.Histories() {
-		h := v.tier.engine().History(info.Name)
-		v.state.EachKey(info.ID, func(key model.Key, serial uint64) bool {
-			rows = append(rows, row{h, key, serial})
-			return true
-		})
-	}
-	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(a.serial, b.serial) })
-	for _, r := range rows {
-		if r.h.Get(r.key) != nil {
-			r.h.Wrote(r.key)
-		}
-	}
-}
-
-// NotLoaded is the number of checkpoints of a history that can be restored and have no record.
-func (d *Tier) NotLoaded(history string) int {
-	if d.versions == nil {
-		return 0
-	}
-	return d.versions.notLoaded[history]
-}
-
-// EachNotLoaded calls f for the checkpoints that have a row in the catalog and no record. serial orders them by the time of writing.
-func (d *Tier) EachNotLoaded(h *engine.History, f func(key model.Key, serial uint64)) {
-	v := d.versions
-	if v == nil {
-		return
-	}
-	id, ok := v.state.History(h.Name)
-	if !ok || v.notLoaded[h.Name] == 0 {
-		return
-	}
-	v.state.EachKey(id, func(key model.Key, serial uint64) bool {
-		if !h.Has(key) && !v.tombstones.hide(place{h.Name, key}, serial) {
-			f(key, serial)
-		}
-		return true
-	})
-}
-
 // row returns the catalog's row of a key, unless it is dropped.
 func (v *versions) row(history string, key model.Key) (row catalog.Row, ok bool) {
 	id, ok := v.state.History(history)
@@ -181,73 +128,6 @@ func (v *versions) row(history string, key model.Key) (row catalog.Row, ok bool)
 		return row, false
 	}
 	return row, true
-}
-
-// Meta returns the description and the annotation of a checkpoint that only the catalog has, without making a record.
-func (d *Tier) Meta(history string, key model.Key) (text, meta string, ok bool) {
-	id, _ := d.versions.state.History(history)
-	l, meta, ok := d.versions.state.Meta(id, key)
-	if !ok {
-		return "", "", false
-	}
-	return l.Text, meta, true
-}
-
-// Lookup tells whether the catalog has a checkpoint without a record, and the size of its slot in the tiers.
-func (d *Tier) Lookup(h *engine.History, key model.Key) (size int64, ok bool) {
-	row, ok := d.Row(h, key)
-	if !ok {
-		return 0, false
-	}
-	size, _ = checkpoint.Room(row.Layout.Slot)
-	return size, true
-}
-
-// Row returns the row of a checkpoint that can be restored and has no record.
-func (d *Tier) Row(h *engine.History, key model.Key) (row catalog.Row, ok bool) {
-	v := d.versions
-	if v == nil || v.notLoaded[h.Name] == 0 {
-		return row, false
-	}
-	row, ok = v.row(h.Name, key)
-	return row, ok && row.Readable()
-}
-
-// Find makes a record of a checkpoint that only the catalog has; nil when there is none.
-func (d *Tier) Find(h *engine.History, key model.Key) *engine.Record {
-	row, ok := d.Row(h, key)
-	if !ok {
-		return nil
-	}
-	v := d.versions
-	off, _, err := v.Place(&row)
-	x, failed := v.Difference(&row)
-	if err != nil || failed != nil {
-		return nil // cannot happen: opening the store would have failed
-	}
-	v.notLoaded[h.Name]--
-	b := &checkpoint.Version{
-		Layout: d.o.Layouts.Adopt(&row.Layout.Layout), Meta: row.Meta, Time: row.Time, Encoding: row.Encoding, Difference: x, Serial: row.Serial,
-	}
-	b.Keep(row.Sums)
-	size, align := checkpoint.Room(row.Layout.Slot)
-	return d.engine().Adopt(h, key, engine.Stored{
-		Tier: d.index, Size: size, Align: align, Offset: off, Top: d.o.Top, Written: int64(row.Serial), Version: b, Shape: d.shapeOf(b),
-	})
-}
-
-// shapeOf says how a stored version is kept in the tiers; nil: as it is in all of them.
-func (d *Tier) shapeOf(b *checkpoint.Version) *engine.Shape {
-	s := &engine.Shape{}
-	switch {
-	case b.Difference != nil:
-		s.Forms[d.index], s.Sizes[d.index] = engine.Difference, b.Difference.Bytes()
-	case b.Encoding != nil:
-		s.Forms[d.index], s.Sizes[d.index] = engine.Encoded, b.Encoding.Bytes()
-	default:
-		return nil
-	}
-	return s
 }
 
 // AdoptLeaves takes over the hashes of the leaves of a version that the catalog has, unless they are known. The lock is held.
