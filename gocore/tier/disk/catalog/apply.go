@@ -8,9 +8,6 @@ import (
 	"velocpy/gocore/model"
 )
 
-// MostSerial is the largest serial: a signed 64-bit number can always hold a larger one.
-const MostSerial = 1 << 62
-
 // Apply applies a record to the State: all of it, or nothing if it is malformed or of a later version. The State keeps only copies. Apply takes memory in
 // proportion to the record and, until it returns, 8 bytes for each dropped row.
 func (s *State) Apply(record []byte) error {
@@ -67,9 +64,9 @@ func (s *State) Define(record []byte) {
 		}
 		switch i.kind() {
 		case kindHistory:
-			_ = s.defineHistory(i) // Apply reports the error
+			_ = s.defineHistory(i, &s.undo) // Apply reports the error
 		case kindLayout:
-			_ = s.defineLayout(i)
+			_ = s.defineLayout(i, &s.undo)
 		}
 		p = rest
 	}
@@ -81,9 +78,9 @@ func (s *State) apply(i item) error {
 	case k == kindPut:
 		return s.put(i)
 	case k == kindHistory:
-		return s.defineHistory(i)
+		return s.defineHistory(i, &s.undo)
 	case k == kindLayout:
-		return s.defineLayout(i)
+		return s.defineLayout(i, &s.undo)
 	case k == kindDrop:
 		return s.drop(i)
 	case k == kindClear:
@@ -99,50 +96,6 @@ func (s *State) apply(i item) error {
 	default:
 		return later("an item is of kind %d", k)
 	}
-}
-
-func (s *State) defineHistory(i item) error {
-	id, name, err := parseHistory(i.body())
-	if err != nil {
-		return err
-	}
-	if h := s.history(id); h != nil {
-		if h.name != string(name) {
-			return malformed("history %d is %.80q, not %.80q", id, h.name, name)
-		}
-		return nil
-	}
-	if h := s.names[string(name)]; h != nil {
-		return malformed("history %.80q is %d, not %d", name, h.id, id)
-	}
-	h := &history{id: id, name: string(name)}
-	s.histories[id], s.names[h.name] = h, h
-	s.defined += definedBytes(len(name))
-	s.undo.histories = append(s.undo.histories, h)
-	return nil
-}
-
-func (s *State) defineLayout(i item) error {
-	l, err := parseLayout(i.body())
-	if err != nil {
-		return err
-	}
-	if old := s.layout(l.ID); old != nil {
-		if !old.equal(&l.Layout) {
-			return malformed("layout %d is another one", l.ID)
-		}
-		return nil
-	}
-	s.layouts[l.ID] = l
-	s.defined += l.definedBytes()
-	s.undo.layouts = append(s.undo.layouts, l)
-	return nil
-}
-
-func definedBytes(name int) int64 { return itemHead + 4 + int64(name) }
-
-func (l *layout) definedBytes() int64 {
-	return itemHead + 24 + int64(len(l.Spans))*spanBytes + int64(len(l.Text))
 }
 
 func (s *State) put(i item) error {
@@ -175,22 +128,6 @@ func (s *State) put(i item) error {
 	h.set(p.key, at)
 	s.counts(h, &p, true)
 	s.undo.added(at)
-	return nil
-}
-
-// seen updates the largest serial.
-func (s *State) seen(serial uint64) error {
-	if err := checkSerial(serial); err != nil {
-		return err
-	}
-	s.serial = max(s.serial, serial)
-	return nil
-}
-
-func checkSerial(serial uint64) error {
-	if serial > MostSerial {
-		return malformed("serial %d is too large", serial)
-	}
 	return nil
 }
 
@@ -291,38 +228,11 @@ func (s *State) retain(i item) error {
 	return nil
 }
 
-func (s *State) number(i item) error {
-	f := fields{p: i.body()}
-	serial := f.u64()
-	if err := f.end(); err != nil {
-		return err
-	}
-	return s.seen(serial)
-}
-
-// nameArea records the data file whose commit area continues the log.
-func (s *State) nameArea(i item) error {
-	f := fields{p: i.body()}
-	file := f.u64()
-	if err := f.end(); err != nil {
-		return err
-	}
-	s.commits = file
-	return nil
-}
-
-// CommitsIn is a record that names the data file whose commit area continues the log after the batch with this record.
-func CommitsIn(file uint64) []byte {
-	p, start := beginItem(nil, kindCommits)
-	return endItem(appendNumbers(p, file), start)
-}
-
 // undo is the information that restores a State to before a record.
 type undo struct {
 	end        end
-	serial     uint64
-	commits    uint64
-	defined    int64
+	position   position
+	defined    int64 // definitions.bytes
 	rows       []ref // with cameBit: it was added
 	histories  []*history
 	layouts    []*layout
@@ -340,7 +250,7 @@ const (
 )
 
 func (u *undo) begin(s *State) {
-	u.end, u.serial, u.commits, u.defined = s.rows.end(), s.serial, s.commits, s.defined
+	u.end, u.position, u.defined = s.rows.end(), s.position, s.definitions.bytes
 }
 
 func (u *undo) added(at ref)   { u.rows = append(u.rows, at|cameBit) }
@@ -362,7 +272,7 @@ func (u *undo) back(s *State) {
 		delete(s.layouts, l.ID)
 	}
 	s.rows.cut(u.end)
-	s.serial, s.commits, s.defined, s.lately, s.shape = u.serial, u.commits, u.defined, nil, nil
+	s.position, s.definitions.bytes, s.lately, s.shape = u.position, u.defined, nil, nil
 	u.forget()
 }
 

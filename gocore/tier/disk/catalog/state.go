@@ -4,56 +4,16 @@ import "velocpy/gocore/model"
 
 // State is the result of all applied records. It returns copies, except for layouts and retentions, which callers must not change.
 type State struct {
-	histories map[uint32]*history
-	names     map[string]*history
-	layouts   map[uint32]*layout
-	rows      rows
-	serial    uint64
-	commits   uint64 // the data file whose commit area continues the log
-	puzzles   int    // unreadable rows
-	defined   int64  // total length of the definitions
-	undo      undo
-
-	// Cache of the last lookup, as successive rows mostly have the same history and layout.
-	lately *history
-	shape  *layout
+	definitions
+	position
+	rows    rows
+	puzzles int // unreadable rows
+	undo    undo
 }
 
 // New returns an empty State.
 func New() *State {
-	return &State{histories: map[uint32]*history{}, names: map[string]*history{}, layouts: map[uint32]*layout{}}
-}
-
-func (s *State) history(id uint32) *history {
-	if s.lately == nil || s.lately.id != id {
-		s.lately = s.histories[id]
-	}
-	return s.lately
-}
-
-func (s *State) layout(id uint32) *layout {
-	if s.shape == nil || s.shape.ID != id {
-		s.shape = s.layouts[id]
-	}
-	return s.shape
-}
-
-// History returns the id of a history.
-func (s *State) History(name string) (id uint32, ok bool) {
-	h, ok := s.names[name]
-	if !ok {
-		return 0, false
-	}
-	return h.id, true
-}
-
-// HistoryName returns the name of a history.
-func (s *State) HistoryName(id uint32) (name string, ok bool) {
-	h, ok := s.histories[id]
-	if !ok {
-		return "", false
-	}
-	return h.name, true
+	return &State{definitions: definitions{histories: map[uint32]*history{}, names: map[string]*history{}, layouts: map[uint32]*layout{}}}
 }
 
 // Histories lists the histories, in no order. It visits every row's serial.
@@ -149,17 +109,11 @@ func (s *State) EachExtent(f func(history uint32, serial uint64, e Extent) bool)
 	})
 }
 
-// MaxSerial is the largest serial of any put, drop or clear; later versions have larger ones. 0: none.
-func (s *State) MaxSerial() uint64 { return s.serial }
-
-// Commits is the number of the data file whose commit area continues the log; 0: none was named since the last snapshot.
-func (s *State) Commits() uint64 { return s.commits }
-
 // Unreadable is the number of rows with contents that this version does not understand. Their ranges on disk are unknown.
 func (s *State) Unreadable() int { return s.puzzles }
 
 // LiveBytes is the approximate length of a snapshot.
-func (s *State) LiveBytes() int64 { return s.rows.live + s.defined }
+func (s *State) LiveBytes() int64 { return s.rows.live + s.definitions.bytes }
 
 // counts adds a validated row to the totals of its history, or subtracts it.
 func (s *State) counts(h *history, p *put, in bool) {
