@@ -2,20 +2,9 @@ package segment
 
 import (
 	"errors"
-	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
-
-// SegmentBytes is the length of a segment.
-func (s *Space) SegmentBytes() int64 { return s.opt.SegmentBytes }
-
-// Limit stops a segment's file from allocating room beyond an offset; there is no limit at first. Room that is already allocated stays.
-func (s *Space) Limit(number, bytes int64) {
-	s.files.Lock()
-	defer s.files.Unlock()
-	s.numbered(number).limit.Store(bytes)
-}
 
 // Discard closes and removes the file of an empty segment. The next write begins a new file, without a failed sync. The caller must not run other calls on
 // the segment meanwhile.
@@ -28,7 +17,7 @@ func (s *Space) Discard(number int64) error {
 	g := s.lookUp(number)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if err := s.opt.FS.Remove(s.name(g)); err != nil && !errors.Is(err, unix.ENOENT) {
+	if err := s.opt.FS.Remove(s.opt.name(number)); err != nil && !errors.Is(err, unix.ENOENT) {
 		return err
 	}
 	if g.file != nil {
@@ -61,7 +50,7 @@ func (s *Space) Punch(off, n int64) error {
 // Held is the number of bytes that the file of a segment takes from the file system, without its index and its commit area.
 func (s *Space) Held(number int64) (int64, error) {
 	g := s.lookUp(number)
-	info, err := s.opt.FS.Stat(s.name(g))
+	info, err := s.opt.FS.Stat(s.opt.name(number))
 	if errors.Is(err, unix.ENOENT) {
 		return 0, nil
 	}
@@ -72,9 +61,4 @@ func (s *Space) Held(number int64) (int64, error) {
 		before += s.opt.Commits
 	}
 	return max(info.Held-before, 0), err
-}
-
-// name is the path of a named segment's file.
-func (s *Space) name(g *segment) string {
-	return filepath.Join(s.opt.Dir, FileName(uint64(g.number)+1))
 }

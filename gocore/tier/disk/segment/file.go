@@ -3,6 +3,7 @@ package segment
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync"
 
@@ -47,34 +48,6 @@ type segment struct {
 
 	limit atomic.Int64 // no room is allocated beyond this offset
 }
-
-// segment returns the segment with the byte at off.
-func (s *Space) segment(off int64) *segment {
-	s.files.Lock()
-	defer s.files.Unlock()
-	return s.numbered(off / s.opt.SegmentBytes)
-}
-
-// lookUp returns a segment by its number.
-func (s *Space) lookUp(number int64) *segment {
-	s.files.Lock()
-	defer s.files.Unlock()
-	return s.numbered(number)
-}
-
-// numbered returns a segment by its number. The caller holds files.
-func (s *Space) numbered(number int64) *segment {
-	g := s.segments[number]
-	if g == nil {
-		g = &segment{number: number, start: number * s.opt.SegmentBytes}
-		g.limit.Store(s.opt.SegmentBytes)
-		s.segments[number] = g
-	}
-	return g
-}
-
-// length is the final length of the segment's file.
-func (s *Space) length(g *segment) int64 { return min(g.limit.Load(), s.Capacity()-g.start) }
 
 // open returns the file for a transfer, which must release it. For a write, it creates a missing file and allocates room. The transfer writes up to ahead
 // in this segment.
@@ -131,7 +104,7 @@ func (g *segment) find(s *Space, create bool) (err error) {
 		g.file, err = o.FS.OpenScratch(o.Dir, o.Direct)
 		return err
 	}
-	name := s.name(g)
+	name := o.name(g.number)
 	file, err := o.FS.Open(name, !o.ReadOnly, o.Direct)
 	switch {
 	case err == nil:
@@ -145,20 +118,14 @@ func (g *segment) find(s *Space, create bool) (err error) {
 	if file, err = o.FS.Create(name, o.Direct); err != nil {
 		return err
 	}
-	g.file, g.unnamed, g.bare, g.created = s.behindFront(file), true, s.opt.Store != nil, true
+	g.file, g.unnamed, g.bare, g.created = o.behindFront(file), true, s.opt.Store != nil, true
 	g.index = indexUse{known: true}
 	return nil
 }
 
-// Segments returns the numbers of the segments that a range overlaps: from first on, below end.
-func (s *Space) Segments(off, n int64) (first, end int64) {
-	return off / s.opt.SegmentBytes, (off+max(n, 1)-1)/s.opt.SegmentBytes + 1
-}
-
-// Range returns the range of a segment in the space.
-func (s *Space) Range(number int64) (from, end int64) {
-	from = number * s.opt.SegmentBytes
-	return from, from + s.opt.SegmentBytes
+// name is the path of a named segment's file.
+func (o *Options) name(number int64) string {
+	return filepath.Join(o.Dir, FileName(uint64(number)+1))
 }
 
 // Sync returns when all earlier writes to a segment of named files, and the file's name, are on the medium. After an error it is unknown which of them are,

@@ -153,8 +153,8 @@ func (h *Head) Restore(fs vfs.FS, name string) (err error) {
 }
 
 // head returns the expected head of a segment's file.
-func (s *Space) head(g *segment) *Head {
-	return &Head{Store: *s.opt.Store, Number: uint64(g.number) + 1, SegmentBytes: s.opt.SegmentBytes, Index: s.opt.Index + s.opt.Commits}
+func (o *Options) head(number int64) *Head {
+	return &Head{Store: *o.Store, Number: uint64(number) + 1, SegmentBytes: o.SegmentBytes, Index: o.Index + o.Commits}
 }
 
 // own adopts an opened named file for the segment, unless the file is foreign. The caller holds g.mu.
@@ -162,22 +162,22 @@ func (g *segment) own(s *Space, file vfs.File) error {
 	if s.opt.Store != nil {
 		buf := s.bounce.take()
 		defer s.bounce.give(buf)
-		err := s.head(g).look(file, buf)
+		err := s.opt.head(g.number).look(file, buf)
 		if err != nil && !errors.Is(err, ErrHead) {
 			return errors.Join(err, file.Close())
 		}
 		g.bare, g.unproven = g.bare && err != nil, err
 	}
-	g.file = s.behindFront(file)
+	g.file = s.opt.behindFront(file)
 	return nil
 }
 
 // behindFront returns a named file as seen from its segment: without head, index and commit area.
-func (s *Space) behindFront(file vfs.File) vfs.File {
-	if s.opt.Store == nil {
+func (o *Options) behindFront(file vfs.File) vfs.File {
+	if o.Store == nil {
 		return file
 	}
-	return Behind(file, HeadBytes+s.opt.Index+s.opt.Commits)
+	return Behind(file, HeadBytes+o.Index+o.Commits)
 }
 
 // writeHead writes the head of a file that this space has created, before the first bytes of the segment. One sync makes both durable. The caller holds
@@ -190,7 +190,7 @@ func (g *segment) writeHead(s *Space) error {
 	g.writes++ // keeps the file open until the next sync
 	buf := s.bounce.take()
 	defer s.bounce.give(buf)
-	if err := s.head(g).put(g.file.(headed).File, buf); err != nil {
+	if err := s.opt.head(g.number).put(g.file.(headed).File, buf); err != nil {
 		return fmt.Errorf("write the head of the file: %w", err)
 	}
 	g.bare, g.unproven = false, nil

@@ -5,11 +5,8 @@ import (
 	"fmt"
 	"io"
 
-	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/base/safego"
 	"velocpy/gocore/base/vfs"
-
-	"golang.org/x/sys/unix"
 )
 
 // After the head, a named file may have an index: an area in which the caller lists the contents of the file. Unwritten parts take no room on the disk. It
@@ -39,7 +36,7 @@ type front struct {
 	bytes int64
 }
 
-func (s *Space) index() front { return front{"index", HeadBytes, s.opt.Index} }
+func (o *Options) index() front { return front{"index", HeadBytes, o.Index} }
 
 // half returns the half of an area that contains an offset, and the offset in that half.
 func half(area, off int64) (number int, at int64) {
@@ -52,7 +49,7 @@ func half(area, off int64) (number int, at int64) {
 // ReadIndex fills p with the bytes at off in the index of a segment's file. Bytes that were never written are zero. It returns ErrUnwritten if the file is
 // missing.
 func (s *Space) ReadIndex(number, off int64, p []byte) error {
-	return s.withFront(s.index(), number, off, int64(len(p)), read, func(_ *segment, file vfs.File, buf []byte) error {
+	return s.withFront(s.opt.index(), number, off, int64(len(p)), read, func(_ *segment, file vfs.File, buf []byte) error {
 		at := HeadBytes + off
 		for len(p) > 0 {
 			part := buf[:min(len(p), len(buf))]
@@ -72,7 +69,7 @@ func (s *Space) ReadIndex(number, off int64, p []byte) error {
 // that end, and must be a multiple of IndexPiece, except at the end of the half. It fails with ENOSPC before it takes reserved room of the disk. The next
 // Sync of the segment makes it durable.
 func (s *Space) WriteIndex(number, off int64, p []byte) error {
-	return s.withFront(s.index(), number, off, int64(len(p)), write, func(g *segment, file vfs.File, buf []byte) error {
+	return s.withFront(s.opt.index(), number, off, int64(len(p)), write, func(g *segment, file vfs.File, buf []byte) error {
 		if err := s.extendIndex(g, file, off, int64(len(p))); err != nil {
 			return err
 		}
@@ -86,7 +83,7 @@ func (s *Space) Create(number int64) error {
 	if s.opt.Store == nil {
 		return nil
 	}
-	return s.withFront(s.index(), number, 0, 0, write, func(*segment, vfs.File, []byte) error { return nil })
+	return s.withFront(s.opt.index(), number, 0, 0, write, func(*segment, vfs.File, []byte) error { return nil })
 }
 
 // withFront calls f with the whole file of a segment, and a buffer, for n bytes at off in an area of it.
@@ -139,27 +136,10 @@ func (s *Space) extendIndex(g *segment, file vfs.File, off, n int64) error {
 	if more <= 0 {
 		return nil
 	}
-	if err := s.allocateFront(file, HeadBytes+off+n-more, more); err != nil {
+	if err := s.growth.allocate(file, HeadBytes+off+n-more, more); err != nil {
 		return err
 	}
 	g.index.ends[number] = at + n
-	return nil
-}
-
-// allocateFront allocates a range of a whole file, if the disk has enough beyond the reserved rest. The caller holds g.mu.
-func (s *Space) allocateFront(file vfs.File, off, n int64) error {
-	s.growth.Lock()
-	defer s.growth.Unlock()
-	free, err := s.opt.FS.Free(s.opt.Dir)
-	if err != nil {
-		return err
-	}
-	if leave := s.leave.Load(); free-leave < n {
-		return fmt.Errorf("%s were free, and %s are left to the catalog: %w", quantity.Exact(free), quantity.Exact(leave), unix.ENOSPC)
-	}
-	if err := file.Allocate(off, n); err != nil {
-		return fmt.Errorf("allocate %s: %w", quantity.Exact(n), err)
-	}
 	return nil
 }
 
@@ -178,20 +158,4 @@ func (s *Space) BlankIndex(number int64) (bool, error) {
 		return true, nil
 	}
 	return g.index == indexUse{known: true}, err
-}
-
-// IndexEnds sets the end of the written part of each half of an index, in whole pieces, as found by a caller that has read it.
-func (s *Space) IndexEnds(number int64, ends [2]int64) {
-	g := s.lookUp(number)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.index = indexUse{ends: ends, known: true}
-}
-
-// Discards counts how often a segment's file was discarded: knowledge about the index of an earlier file does not apply to the next one.
-func (s *Space) Discards(number int64) int64 {
-	g := s.lookUp(number)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.discards
 }

@@ -3,10 +3,13 @@ package segment
 import (
 	"errors"
 	"fmt"
+	"sync"
 
+	"go.uber.org/atomic"
 	"golang.org/x/sys/unix"
 
 	"velocpy/gocore/base/quantity"
+	"velocpy/gocore/base/vfs"
 )
 
 // A file grows by its allocated length, within limits: an open store takes little more than its checkpoints, and a file of the default length grows nine
@@ -19,8 +22,35 @@ const (
 // growBytes is the step of growth when the disk has less room than that.
 const growBytes = 16 << 20
 
+// growth is what the files of a space share when they grow: the room of their disk.
+type growth struct {
+	opt   *Options
+	mu    sync.Mutex // held while a file grows
+	leave atomic.Int64
+}
+
 // Leave reserves free room of the disk for the catalog, which must record drops before their room can be reused.
-func (s *Space) Leave(bytes int64) { s.leave.Store(bytes) }
+func (w *growth) Leave(bytes int64) { w.leave.Store(bytes) }
+
+// free is the free room of the disk.
+func (w *growth) free() (int64, error) { return w.opt.FS.Free(w.opt.Dir) }
+
+// allocate allocates a range of a whole file, if the disk has enough beyond the reserved rest. The caller holds the mu of the file's segment.
+func (w *growth) allocate(file vfs.File, off, n int64) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	free, err := w.free()
+	if err != nil {
+		return err
+	}
+	if leave := w.leave.Load(); free-leave < n {
+		return fmt.Errorf("%s were free, and %s are left to the catalog: %w", quantity.Exact(free), quantity.Exact(leave), unix.ENOSPC)
+	}
+	if err := file.Allocate(off, n); err != nil {
+		return fmt.Errorf("allocate %s: %w", quantity.Exact(n), err)
+	}
+	return nil
+}
 
 // reserve allocates n bytes at off, and more: up to ahead, where the transfer continues, and for later writes. If the disk has less room, it allocates the
 // n bytes and, if possible, some more. The caller holds g.mu.
@@ -28,9 +58,9 @@ func (g *segment) reserve(s *Space, off, n, ahead int64) error {
 	if g.allocated >= off+n {
 		return nil
 	}
-	s.growth.Lock()
-	defer s.growth.Unlock()
-	r := &remainder{segment: g, leave: s.leave.Load()}
+	s.growth.mu.Lock()
+	defer s.growth.mu.Unlock()
+	r := &remainder{segment: g, leave: s.growth.leave.Load()}
 	if err := r.look(s); err != nil {
 		return err
 	}
@@ -87,7 +117,7 @@ func (r *remainder) look(s *Space) (err error) {
 	if r.size, err = r.file.Size(); err != nil {
 		return err
 	}
-	if r.free, err = s.opt.FS.Free(s.opt.Dir); err != nil {
+	if r.free, err = s.growth.free(); err != nil {
 		return err
 	}
 	head := int64(0)
@@ -101,7 +131,7 @@ func (r *remainder) look(s *Space) (err error) {
 	r.takes = func() (int64, error) { return r.allocated, nil } // a scratch file has no name for Stat; its disk needs no reserve
 	if s.opt.Named {
 		r.takes = func() (int64, error) {
-			info, err := s.opt.FS.Stat(s.name(r.segment))
+			info, err := s.opt.FS.Stat(s.opt.name(r.number))
 			return max(info.Held-head, 0) - before, err
 		}
 	}

@@ -18,7 +18,6 @@ import (
 	"velocpy/gocore/base/logring"
 	"velocpy/gocore/base/memory"
 	"velocpy/gocore/base/quantity"
-	"velocpy/gocore/base/safego"
 	"velocpy/gocore/base/vfs"
 
 	"go.uber.org/atomic"
@@ -41,7 +40,7 @@ var (
 )
 
 // Defaults of Options. BenchmarkSustained compares them with raw I/O and with other values: pieces of 1 MiB cost a tenth, pieces of 4 and 8 MiB perform
-// alike, and reads gain a little with up to eight helpers.
+// alike, and reads gain a little with up to eight workers.
 const (
 	DefaultSegmentBytes = 256 << 20
 	DefaultParallel     = 8
@@ -64,7 +63,7 @@ type Options struct {
 	Capacity     int64     // bytes, rounded up to a multiple of Block
 	SegmentBytes int64     // length of the segment in each file, except in a shorter last one; rounded up likewise
 	Direct       bool      // bypass the page cache, where the file system allows it
-	Parallel     int       // goroutines that help with large transfers
+	Parallel     int       // goroutines that take part in large transfers
 	PieceBytes   int64     // length of the pieces that a large transfer is cut into
 	Named        bool      // persistent files. Dir must exist, and FS must resolve names in it. SegmentBytes is then part of the stored format
 	ReadOnly     bool      // for named files: writes fail, and no file is created
@@ -80,22 +79,18 @@ type Options struct {
 // Space is a range of bytes [0, Capacity) on disk. Its methods are safe for concurrent use.
 type Space struct {
 	opt     Options
-	held    vfs.HeldDir  // of scratch files; nil: the caller holds the directory
-	bytes   atomic.Int64 // capacity
-	growth  sync.Mutex   // held while a file grows
-	leave   atomic.Int64
-	barred  atomic.Error // why writes fail from now on; nil: they do not
-	queue   chan *transfer
-	bounce  *bounce
-	helpers sync.WaitGroup
+	held    vfs.HeldDir     // of scratch files; nil: the caller holds the directory
+	barred  atomic.Error    // why writes fail from now on; nil: they do not
+	answers [2]atomic.Int64 // completed pieces, by direction; syncs count as writes
 
 	mu     sync.RWMutex // held shared by every transfer, exclusively by Close
 	closed bool
 
-	shelf    shelf
-	files    sync.Mutex
-	segments map[int64]*segment // by number, created on first use: a large capacity costs nothing until it is used
-	answers  [2]atomic.Int64    // completed pieces, by direction; syncs count as writes
+	segments
+	growth
+	shelf   shelf
+	bounce  *bounce
+	workers workers
 }
 
 // Answers counts the completed pieces of reads, and of writes and syncs, successful or not. If the counts stand still during I/O, the disk does not
@@ -110,30 +105,18 @@ func Open(opt Options) (*Space, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Space{opt: opt, queue: make(chan *transfer, 16*opt.Parallel), segments: map[int64]*segment{}}
-	s.bytes.Store(opt.Capacity)
-	s.occupy()
+	s := &Space{opt: opt}
+	s.segments.each, s.segments.byNumber = opt.SegmentBytes, map[int64]*segment{}
+	s.segments.capacity.Store(opt.Capacity)
+	if opt.Occupied != nil && !opt.ReadOnly {
+		s.occupy(opt.Occupied)
+	}
+	s.growth.opt = &s.opt
 	if err := s.prepare(); err != nil {
 		return nil, errors.Join(err, s.release())
 	}
-	for range opt.Parallel {
-		s.helpers.Add(1)
-		safego.Go("segment helper", s.help)
-	}
+	s.workers.start(opt.Parallel)
 	return s, nil
-}
-
-// occupy records the end of the used part of each segment.
-func (s *Space) occupy() {
-	if s.opt.Occupied == nil || s.opt.ReadOnly {
-		return
-	}
-	for from, end := range s.opt.Occupied {
-		for number := from / s.opt.SegmentBytes; number*s.opt.SegmentBytes < end; number++ {
-			g := s.numbered(number)
-			g.had = max(g.had, min(end-g.start, s.opt.SegmentBytes))
-		}
-	}
 }
 
 // prepare opens the directory of scratch files, probes it, and allocates the buffers.
@@ -254,16 +237,6 @@ func (s *Space) ReadPieces(off int64, p []byte, arrived func(from, n int64)) err
 // Bar makes all further writes fail.
 func (s *Space) Bar(why error) { s.barred.Store(why) }
 
-// Capacity returns the number of bytes of the space.
-func (s *Space) Capacity() int64 { return s.bytes.Load() }
-
-// Grow enlarges the space; it never shrinks it.
-func (s *Space) Grow(capacity int64) {
-	s.files.Lock()
-	defer s.files.Unlock()
-	s.bytes.Store(max(s.bytes.Load(), Blocks(capacity)))
-}
-
 // Direct tells whether I/O bypasses the page cache.
 func (s *Space) Direct() bool { return s.opt.Direct }
 
@@ -276,10 +249,9 @@ func (s *Space) Close() error {
 		return ErrClosed
 	}
 	s.closed = true
-	close(s.queue)
-	s.helpers.Wait()
+	s.workers.close()
 	var errs []error
-	for _, g := range s.segments {
+	for _, g := range s.byNumber {
 		if err := g.giveBack(s); err != nil {
 			logring.Add(logring.Warning, fmt.Sprintf("%s: the end of %s stays longer than it has to be: %v", s.opt.Dir, FileName(uint64(g.number)+1), err))
 		}

@@ -33,8 +33,9 @@ type piece struct {
 	p       []byte
 }
 
-// transfer is a Read or Write cut into pieces. The caller and any free helper take pieces until none is left; a helper that comes too late finds none.
+// transfer is a Read or Write cut into pieces. The caller and any free worker take pieces until none is left; a worker that comes too late finds none.
 type transfer struct {
+	space  *Space
 	dir    direction
 	pieces []piece
 	ended  func(at, n int64) // called for each finished piece; nil: not called
@@ -47,6 +48,7 @@ type transfer struct {
 }
 
 func (s *Space) transfer(t *transfer, off int64, p []byte) error {
+	t.space = s
 	dir := t.dir
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -61,7 +63,7 @@ func (s *Space) transfer(t *transfer, off int64, p []byte) error {
 	}
 	first := s.cut(dir, off, p)
 	if len(first.p) == len(p) {
-		return s.run(t, first)
+		return t.run(first)
 	}
 	for at := int64(0); at < int64(len(p)); {
 		next := s.cut(dir, off+at, p[at:])
@@ -70,8 +72,8 @@ func (s *Space) transfer(t *transfer, off int64, p []byte) error {
 		at += int64(len(next.p))
 	}
 	t.busy.Add(len(t.pieces))
-	s.callHelpers(t)
-	s.work(t)
+	s.workers.call(t)
+	t.work()
 	t.busy.Wait()
 	return t.err
 }
@@ -92,26 +94,8 @@ func (s *Space) cut(dir direction, off int64, p []byte) piece {
 	return piece{segment: g, off: off - g.start, ahead: ahead, p: p[:n:n]}
 }
 
-// callHelpers never waits: if the queue is full, all helpers are busy.
-func (s *Space) callHelpers(t *transfer) {
-	for range min(s.opt.Parallel, len(t.pieces)-1) {
-		select {
-		case s.queue <- t:
-		default:
-			return
-		}
-	}
-}
-
-func (s *Space) help() {
-	defer s.helpers.Done()
-	for t := range s.queue {
-		s.work(t)
-	}
-}
-
 // work takes pieces until none is left. After the first error it only counts the remaining ones.
-func (s *Space) work(t *transfer) {
+func (t *transfer) work() {
 	for {
 		i := t.next.Add(1) - 1
 		if i >= int64(len(t.pieces)) {
@@ -121,7 +105,7 @@ func (s *Space) work(t *transfer) {
 			t.fail(ErrUnwanted)
 		}
 		if !t.failed.Load() {
-			t.fail(s.run(t, t.pieces[i]))
+			t.fail(t.run(t.pieces[i]))
 		}
 		t.busy.Done()
 	}
@@ -140,12 +124,12 @@ func (t *transfer) fail(err error) {
 }
 
 // run transfers one piece. It turns a panic into an error, because the caller waits for the piece.
-func (s *Space) run(t *transfer, c piece) (err error) {
+func (t *transfer) run(c piece) (err error) {
 	defer safego.Guard("segment transfer", &err)
-	dir := t.dir
+	s, dir := t.space, t.dir
 	file, err := c.segment.open(s, dir, c.off, int64(len(c.p)), c.ahead)
 	if err == nil {
-		err = s.runOn(file, dir, c)
+		err = t.runOn(file, c)
 		c.segment.release(dir)
 	}
 	s.answers[dir].Inc()
@@ -162,7 +146,8 @@ func (s *Space) run(t *transfer, c piece) (err error) {
 	return nil
 }
 
-func (s *Space) runOn(file vfs.File, dir direction, c piece) error {
+func (t *transfer) runOn(file vfs.File, c piece) error {
+	dir := t.dir
 	if !file.Direct() {
 		return straight(file, dir, c.p, c.off)
 	}
@@ -178,8 +163,8 @@ func (s *Space) runOn(file vfs.File, dir direction, c piece) error {
 	if body == int64(len(c.p)) {
 		return nil
 	}
-	buf := s.bounce.take()
-	defer s.bounce.give(buf)
+	buf := t.space.bounce.take()
+	defer t.space.bounce.give(buf)
 	if dir == write {
 		return writeThrough(file, buf, c.p[body:], c.off+body)
 	}
