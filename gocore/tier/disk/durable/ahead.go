@@ -31,6 +31,12 @@ type ahead struct {
 	last   []run // ranges of the segment: the checkpoints of the last frame
 }
 
+// committed is all that was committed: the records of the catalog, and those in frames of commit areas that continue it.
+type committed struct {
+	records
+	ahead ahead
+}
+
 // end is the offset in the area of the next frame.
 func (a *ahead) end() int64 {
 	if len(a.frames) == 0 {
@@ -44,14 +50,9 @@ func (a *ahead) same(b *ahead) bool {
 	return a.batch == b.batch && len(a.frames) == len(b.frames) && slices.Equal(a.holes, b.holes)
 }
 
-// commitArea describes a commit area for package dataindex.
-func (c *contents) commitArea(file uint64) dataindex.File {
-	return dataindex.File{Area: dataindex.Commits, Store: c.identity.store, Number: file}
-}
-
 // readAhead applies the frames of a commit area that continue the catalog's last batch. A writer may move these records to the catalog meanwhile, and
 // overwrite the area. So the area is read before the catalog: the catalog has the records that the area no longer has.
-func (c *contents) readAhead() error {
+func (c *committed) readAhead() error {
 	for range mostAgain {
 		files, err := c.areas()
 		if err != nil || len(files) == 0 {
@@ -76,7 +77,7 @@ const mostAgain = 100
 
 // lookAhead reads the areas of data files, and then the catalog again if it has changed. It applies the frames that count, except the last one. fits is
 // false if areas and catalog do not match: the caller reads the catalog again.
-func (c *contents) lookAhead(files []uint64) (found ahead, fits bool, err error) {
+func (c *committed) lookAhead(files []uint64) (found ahead, fits bool, err error) {
 	all := make([]ahead, len(files))
 	for i, file := range files {
 		if all[i], err = c.readArea(file); err != nil {
@@ -119,28 +120,9 @@ func (a *ahead) keep(last uint64) {
 	}
 }
 
-// stillSays tells whether the catalog is unchanged since it was read.
-func (c *contents) stillSays() (bool, error) {
-	if same, err := c.log.Unchanged(c.journal()); err != nil || same {
-		return same, err
-	}
-	now := &contents{o: c.o, identity: c.identity} // with a torn end, Unchanged cannot tell
-	err := now.readLog()
-	return err == nil && now.log.Last == c.log.Last && now.log.Bytes == c.log.Bytes && now.log.Torn == c.log.Torn, err
-}
-
-// unchangedLog tells whether the catalog is unchanged since it was read. If not, it reads it again.
-func (c *contents) unchangedLog() (bool, error) {
-	same, err := c.log.Unchanged(c.journal())
-	if err != nil || same {
-		return same, err
-	}
-	return false, c.readLog()
-}
-
 // areas returns the data files whose commit areas may continue the catalog: first the one that its last batch names. If the last batch may be damaged, all
 // others follow.
-func (c *contents) areas() (files []uint64, err error) {
+func (c *committed) areas() (files []uint64, err error) {
 	if !c.identity.commits {
 		return nil, nil
 	}
@@ -164,98 +146,9 @@ func (c *contents) areas() (files []uint64, err error) {
 	return slices.DeleteFunc(files, func(number uint64) bool { return number-1 > most }), nil
 }
 
-// areaFile is a data file with a commit area, opened by name: far cheaper than a segment.Space.
-type areaFile struct {
-	vfs.File
-	start int64 // of its segment in the space
-	front int64
-}
-
-// openArea opens a data file; nil if it is missing.
-func (c *contents) openArea(number uint64) (*areaFile, error) {
-	err := c.look(number)
-	if err == nil || errors.Is(err, segment.ErrHead) {
-		var file vfs.File
-		if file, err = c.o.FS.Open(c.o.path(segment.FileName(number)), false, false); err == nil {
-			return &areaFile{file, int64(number-1) * c.identity.segment, c.identity.front()}, nil
-		}
-	}
-	if errors.Is(err, unix.ENOENT) {
-		err = nil
-	}
-	return nil, err
-}
-
-// Read reads bytes of the space, all of which are in the file's segment.
-func (f *areaFile) Read(off int64, p []byte) error {
-	n, err := f.ReadAt(p, off-f.start+f.front)
-	if n == len(p) {
-		return nil
-	}
-	if err == nil || errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF
-	}
-	return err
-}
-
-// areaBytes reads a range of a commit area; nil if the file is missing. unread is the reason why a part of the range could not be read.
-func (c *contents) areaBytes(number uint64, r run) (p []byte, unread, err error) {
-	file, err := c.openArea(number)
-	if errors.Is(err, segment.ErrForeign) || err != nil && unopened(err) {
-		return nil, err, nil
-	}
-	if err != nil || file == nil {
-		return nil, nil, err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	p = make([]byte, r.end-r.from)
-	unread, err = blockwise(p, func(at int64, some []byte) error {
-		n, err := file.ReadAt(some, file.front-c.identity.commitBytes()+r.from+at)
-		clear(some[n:])
-		if errors.Is(err, io.EOF) {
-			err = nil
-		}
-		return err
-	})
-	return p, unread, err
-}
-
-// framesOf returns the complete frames in p, a part of a commit area that begins at offset from.
-func (c *contents) framesOf(number uint64, p []byte, from int64) (all []dataindex.Frame) {
-	for frame := range c.commitArea(number).Frames(p, from) {
-		if frame.From%segment.Block == 0 && frame.Generation <= mostBatch { // no writer makes others
-			all = append(all, frame)
-		}
-	}
-	return all
-}
-
-// readArea reads a commit area.
-func (c *contents) readArea(number uint64) (a ahead, err error) {
-	a.file = number
-	p, unread, err := c.areaBytes(number, run{0, c.identity.commitBytes()})
-	a.unread = unread
-	for _, frame := range c.framesOf(number, p, 0) {
-		if frame.Generation > a.batch {
-			a.batch, a.frames, a.holes = frame.Generation, nil, nil
-		}
-		if frame.Generation < a.batch {
-			continue // obsolete
-		}
-		if end := a.end(); frame.From > end {
-			a.holes = append(a.holes, run{end, frame.From})
-		}
-		a.frames = append(a.frames, frame)
-	}
-	if end := a.end(); end < int64(len(p)) {
-		a.begun = c.commitArea(number).Begun(p[end:], a.batch)
-	}
-	return a, err
-}
-
 // lacksBytes tells whether bytes of the last frame's checkpoints are missing, so that the frame was never acknowledged. Unreadable bytes prove nothing. The
 // earlier frames have been applied to the state.
-func (c *contents) lacksBytes(a *ahead) (lacks bool, err error) {
+func (c *committed) lacksBytes(a *ahead) (lacks bool, err error) {
 	file, err := c.openArea(a.file)
 	if err != nil || file == nil {
 		return true, err
@@ -269,7 +162,7 @@ func (c *contents) lacksBytes(a *ahead) (lacks bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	check := &Check{v: &View{contents: c}, files: map[int64]int64{int64(a.file) - 1: max(size-file.front, 0)}}
+	check := &Check{v: &View{contents: &contents{committed: *c}}, files: map[int64]int64{int64(a.file) - 1: max(size-file.front, 0)}}
 	left := int64(mostAheadBytes)
 	// Applying the frame reports a malformed one.
 	_ = c.state.Preview(a.frames[len(a.frames)-1].Payload, func(row catalog.Row) {
@@ -292,7 +185,7 @@ func (c *contents) lacksBytes(a *ahead) (lacks bool, err error) {
 
 // counting selects from areas the frames that count. Frames that continue the catalog's last batch count in the area that this batch names. Frames that
 // continue a later batch prove that the catalog has lost that batch.
-func (c *contents) counting(all []ahead) ahead {
+func (c *committed) counting(all []ahead) ahead {
 	found := ahead{file: c.state.Commits(), batch: c.log.Last}
 	slices.SortStableFunc(all, func(a, b ahead) int { return cmp.Compare(a.batch, b.batch) })
 	for _, a := range all {
@@ -316,7 +209,7 @@ func (c *contents) counting(all []ahead) ahead {
 }
 
 // takeAhead applies the frames of areas to the state, except the last one.
-func (c *contents) takeAhead(a *ahead) error {
+func (c *committed) takeAhead(a *ahead) error {
 	c.ahead = ahead{file: a.file, batch: a.batch}
 	for _, frame := range slices.Concat(a.before, a.frames[:max(len(a.frames)-1, 0)]) {
 		if err := c.apply(frame.Payload); err != nil {
@@ -327,7 +220,7 @@ func (c *contents) takeAhead(a *ahead) error {
 }
 
 // takeLast applies the last frame to the state, if it counts.
-func (c *contents) takeLast(a *ahead) error {
+func (c *committed) takeLast(a *ahead) error {
 	if len(a.frames) == 0 {
 		return nil
 	}
@@ -348,7 +241,7 @@ func (c *contents) takeLast(a *ahead) error {
 const mostBatch = 1 << 62
 
 // numberBehind gives the next batch of a damaged catalog a number above all that commit areas refer to: their frames continue batches that are lost.
-func (c *contents) numberBehind() error {
+func (c *committed) numberBehind() error {
 	if !c.identity.commits {
 		return nil
 	}
@@ -367,7 +260,7 @@ func (c *contents) numberBehind() error {
 }
 
 // settleAhead writes the records of a commit area to the catalog, as their writer may have died before it synced them. Resume or Compact must come first.
-func (c *contents) settleAhead(log *journal.Log) error {
+func (c *committed) settleAhead(log *journal.Log) error {
 	if len(c.ahead.frames) == 0 {
 		return nil
 	}
@@ -384,7 +277,7 @@ func (c *contents) settleAhead(log *journal.Log) error {
 // syncAhead makes the bytes of the last frame's checkpoints durable. Their writer may have died before the sync, or its sync may have failed. The page
 // cache may then hold bytes that are not on the medium, and no further sync writes them. So they are written again. The checkpoints of earlier frames were
 // acknowledged.
-func (c *contents) syncAhead() (err error) {
+func (c *committed) syncAhead() (err error) {
 	//mutation:torn-bytes-not-rewritten
 	if c.ahead.torn || len(c.ahead.last) == 0 {
 		return nil
@@ -429,7 +322,7 @@ const againBytes = 1 << 20
 
 // unchangedAhead tells whether no frame was added to the commit area since it was read. A View calls it, and looks at the catalog afterwards, which reveals
 // any newer batch. So it only looks for the next frame of the same batch, at its expected offset.
-func (c *contents) unchangedAhead() (bool, error) {
+func (c *committed) unchangedAhead() (bool, error) {
 	if c.ahead.file == 0 || c.log.Closed { // the next frame continues another batch
 		return true, nil
 	}

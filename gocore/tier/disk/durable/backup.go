@@ -305,8 +305,8 @@ func (b *Backup) unread(x source, why error) error {
 }
 
 // has tells whether a checkpoint is still the current version of its key.
-func (c *contents) has(x source) bool {
-	return c.counts(x.history, x.key, x.serial)
+func (r *records) has(x source) bool {
+	return r.counts(x.history, x.key, x.serial)
 }
 
 // turn reads the source's catalog again, and finishes the backup when it lists nothing new.

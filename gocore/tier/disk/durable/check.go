@@ -173,25 +173,6 @@ func (c *Check) listFiles(at *contents) (err error) {
 	return nil
 }
 
-// lengths returns the segment lengths of the data files: file lengths without head, index and commit area.
-func (c *contents) lengths() (map[int64]int64, error) {
-	names, err := c.o.FS.List(c.o.Dir)
-	if err != nil {
-		return nil, err
-	}
-	all := map[int64]int64{}
-	for _, name := range names {
-		number, ok := segment.FileNumber(name)
-		if !ok || number-1 > uint64(math.MaxInt64/2/c.identity.segment) {
-			continue
-		}
-		if info, err := c.o.FS.Stat(c.o.path(name)); err == nil && !info.Dir { // a file that was removed meanwhile is left out
-			all[int64(number)-1] = max(info.Size-c.identity.front(), 0)
-		}
-	}
-	return all, nil
-}
-
 // choose selects the rows whose bytes are read.
 func (c *Check) choose(s Scope) {
 	switch {

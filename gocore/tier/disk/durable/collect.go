@@ -72,25 +72,6 @@ func (c *Collected) drops(unkept []doomed) {
 	}
 }
 
-// held returns the allocated bytes of every data file.
-func (c *contents) held() (map[uint64]int64, error) {
-	names, err := c.o.FS.List(c.o.Dir)
-	if err != nil {
-		return nil, err
-	}
-	all := map[uint64]int64{}
-	for _, name := range names {
-		if number, ok := segment.FileNumber(name); ok {
-			info, err := c.o.FS.Stat(c.o.path(name))
-			if err != nil {
-				return nil, err
-			}
-			all[number] = info.Held
-		}
-	}
-	return all, nil
-}
-
 // foresee reports what Collect would do.
 func foresee(o Options) (got Collected, err error) {
 	if err := o.hold(); err != nil {

@@ -24,8 +24,8 @@ type Room struct {
 }
 
 // Rooms returns the rooms that a readable row needs: its own first, and then those of its sources.
-func (c *contents) Rooms(row *catalog.Row) ([]Room, error) {
-	claims, ok := c.identity.claims(row)
+func (f *files) Rooms(row *catalog.Row) ([]Room, error) {
+	claims, ok := f.identity.claims(row)
 	if !ok {
 		return nil, ErrDamaged
 	}
@@ -35,9 +35,6 @@ func (c *contents) Rooms(row *catalog.Row) ([]Room, error) {
 	}
 	return rooms, nil
 }
-
-// SegmentBytes is the length of the segment in a data file.
-func (c *contents) SegmentBytes() int64 { return c.identity.segment }
 
 // Verifier compares the bytes of checkpoints with their checksums. One goroutine uses it.
 type Verifier struct {

@@ -3,11 +3,11 @@ package durable
 import "velocpy/gocore/tier/disk/catalog"
 
 // Described validates the text of a layout; nil: the text describes the layout, or Options.Describes is nil.
-func (c *contents) Described(l *catalog.Layout) error {
-	if c.o.Describes == nil {
+func (f *files) Described(l *catalog.Layout) error {
+	if f.o.Describes == nil {
 		return nil
 	}
-	return c.o.Describes(&l.Layout)
+	return f.o.Describes(&l.Layout)
 }
 
 // descriptions validates the descriptions in rows, each layout once.

@@ -3,14 +3,11 @@ package durable
 import (
 	"errors"
 	"fmt"
-	"iter"
-	"slices"
 	"sync"
 	"time"
 
 	"velocpy/gocore/base/safego"
 	"velocpy/gocore/base/vfs"
-	"velocpy/gocore/model"
 	"velocpy/gocore/tier/disk/catalog"
 	"velocpy/gocore/tier/disk/journal"
 	"velocpy/gocore/tier/disk/segment"
@@ -154,57 +151,8 @@ func (d *Dir) begin() error {
 	return d.settleAhead(d.log)
 }
 
-// writable refuses a store with checkpoints whose storage form, and so their location, this version cannot decode.
-func (c *contents) writable() error {
-	if n := c.state.Unreadable(); n > 0 {
-		return fmt.Errorf("%s: %w: %d of its checkpoints are stored in a way that this one does not know", c.o.Dir, ErrVersion, n)
-	}
-	return nil
-}
-
 // Space returns the space that has the bytes of checkpoints.
 func (d *Dir) Space() *segment.Space { return d.data }
-
-// State returns the committed state.
-func (c *contents) State() *catalog.State { return c.state }
-
-// Occupied yields the ranges of the space, ascending, that the catalog referred to when the directory was opened. A room that several rows have, for their
-// own object or for a source, is yielded once.
-func (c *contents) Occupied() iter.Seq2[int64, int64] {
-	return func(yield func(from, end int64) bool) {
-		for _, r := range c.runs {
-			if !yield(r.from, r.end) {
-				return
-			}
-		}
-	}
-}
-
-// Place returns the range of the space that a row's bytes take, without those of its sources.
-func (c *contents) Place(row *catalog.Row) (off, n int64, err error) {
-	r, ok := c.identity.place(row.Extents)
-	if !ok {
-		return 0, 0, fmt.Errorf("%w: checkpoint %s lies nowhere", ErrDamaged, row.Key)
-	}
-	return r.from, r.end - r.from, nil
-}
-
-// Difference returns the difference of a row, with the offsets of its sources in the space; nil if it has none.
-func (c *contents) Difference(row *catalog.Row) (*model.Difference, error) {
-	if row.Difference == nil {
-		return nil, nil
-	}
-	d := *row.Difference
-	d.Sources = slices.Clone(d.Sources)
-	for i, extents := range row.Sources {
-		r, ok := c.identity.place(extents)
-		if !ok {
-			return nil, fmt.Errorf("%w: source %d of checkpoint %s lies nowhere", ErrDamaged, d.Sources[i].Number, row.Key)
-		}
-		d.Sources[i].Offset = r.from
-	}
-	return &d, nil
-}
 
 // Close commits the changes that were handed over, and releases the directory for the next opener.
 func (d *Dir) Close() error {

@@ -22,7 +22,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -119,16 +118,11 @@ func (o *Options) release() error { return o.held.Close() }
 
 func (o *Options) path(name string) string { return filepath.Join(o.Dir, name) }
 
-// contents is the metadata of a store: everything except the bytes of checkpoints.
+// contents is the metadata of a store: everything except the bytes of checkpoints. read fills its parts from the innermost one outwards, and each knows only
+// those inside it: files has the identity, records what the catalog says, committed what commit areas say further, and contents the ranges in use.
 type contents struct {
-	o        Options
-	identity identity
-	bad      []badCopy // damaged copies of the identity
-	state    *catalog.State
-	log      *journal.State
-	runs     []run
-	lost     []error // acknowledged content that contradicts the rest, for example as an earlier record is missing
-	ahead    ahead   // frames of the commit area that follow the catalog's last batch
+	committed
+	runs []run
 }
 
 // run is a range of the space that committed records refer to.
@@ -136,7 +130,8 @@ type run struct{ from, end int64 }
 
 // read loads the metadata of a directory.
 func read(o Options) (*contents, error) {
-	c := &contents{o: o}
+	c := &contents{}
+	c.o = o
 	others, err := stored(&o) // before the identity, which a maker completes before it creates any other file
 	if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR) {
 		return nil, err
@@ -164,94 +159,6 @@ func read(o Options) (*contents, error) {
 		}
 	}
 	return c, err
-}
-
-// readLog reads the catalog.
-func (c *contents) readLog() (err error) {
-	c.state, c.lost = catalog.New(), nil
-	c.log, err = journal.Read(c.journal(), c.apply)
-	//mutation:late-definitions-ignored
-	if err == nil && len(c.log.Damage) > 0 && len(c.lost) > 0 {
-		err = c.readTwice()
-	}
-	if err == nil && c.log.Files == 0 {
-		err = c.withoutCatalog()
-	}
-	return err
-}
-
-// readTwice reads a damaged catalog again, definitions first. A row whose own definition is damaged then finds the copy that another batch repeats.
-func (c *contents) readTwice() (err error) {
-	c.state, c.lost = catalog.New(), nil
-	define := func(record []byte) error {
-		c.state.Define(record)
-		return nil
-	}
-	if _, err := journal.Read(c.journal(), define); err != nil {
-		return err
-	}
-	c.log, err = journal.Read(c.journal(), c.apply)
-	return err
-}
-
-// withoutCatalog decides whether a missing catalog is a loss. A writer begins the catalog before it creates data files.
-func (c *contents) withoutCatalog() error {
-	names, err := c.o.FS.List(c.o.Dir)
-	if err != nil || !slices.ContainsFunc(names, isData) {
-		return err
-	}
-	c.log, err = journal.Read(c.journal(), c.apply) // the store's writer may have begun it since
-	if err == nil && c.log.Files == 0 {
-		err = fmt.Errorf("%s: %w: there are data files, and no catalog that says what is in them; `velocpy check --repair --rebuild` takes that from the data files", c.o.Dir, ErrDamaged)
-		if c.o.rebuilds {
-			c.lose(err)
-			return nil
-		}
-	}
-	return err
-}
-
-func isData(name string) bool {
-	_, ok := segment.FileNumber(name)
-	return ok
-}
-
-// apply applies a record, and skips records that depend on missing ones.
-func (c *contents) apply(record []byte) error {
-	err := c.state.Apply(record)
-	if errors.Is(err, catalog.ErrMalformed) {
-		c.lose(err)
-		return nil
-	}
-	return err
-}
-
-// mostLost bounds the number of losses that are listed individually.
-const mostLost = 100
-
-func (c *contents) lose(err error) {
-	if len(c.lost) < mostLost {
-		c.lost = append(c.lost, err)
-	}
-}
-
-func (c *contents) journal() journal.Options {
-	return journal.Options{FS: c.o.FS, Dir: c.o.Dir, Store: c.identity.store}
-}
-
-// damage returns an error that lists the acknowledged parts of the catalog that are missing; nil: none are.
-func (c *contents) damage() error {
-	var errs []error
-	for _, d := range c.log.Damage {
-		if !d.Harmless {
-			errs = append(errs, errors.New(d.String()))
-		}
-	}
-	errs = append(errs, c.lost...)
-	if len(errs) == 0 {
-		return nil
-	}
-	return fmt.Errorf("%w: %w", ErrDamaged, errors.Join(errs...))
 }
 
 // space opens the data files.

@@ -51,14 +51,14 @@ type Place struct {
 }
 
 // structure returns the faults of identity and catalog.
-func (c *contents) structure() (all []Fault) {
-	for _, b := range c.bad {
+func (r *records) structure() (all []Fault) {
+	for _, b := range r.bad {
 		all = append(all, Fault{Kind: Identity, File: b.file, Offset: b.at, Bytes: identityCopy, Harmless: true, Why: b.why.Error()})
 	}
-	for _, d := range c.log.Damage {
+	for _, d := range r.log.Damage {
 		all = append(all, Fault{Kind: Catalog, File: d.File, Offset: d.Offset, Harmless: d.Harmless, Why: d.String()})
 	}
-	for _, err := range c.lost {
+	for _, err := range r.lost {
 		all = append(all, Fault{Kind: Catalog, Why: err.Error()})
 	}
 	return all
@@ -151,16 +151,6 @@ func (c *Check) settle() error {
 	}
 	c.sum.Superseded, c.sum.Damaged = len(gone), len(damaged)
 	return w.close()
-}
-
-// counts tells whether a version is still the current one of its key.
-func (c *contents) counts(history string, key model.Key, serial uint64) bool {
-	id, ok := c.state.History(history)
-	if !ok {
-		return false
-	}
-	now, ok := c.state.Serial(id, key)
-	return ok && now == serial
 }
 
 // again is the result of a second read of a piece.

@@ -3,15 +3,15 @@ package durable
 import "velocpy/gocore/tier/disk/catalog"
 
 // forget drops rows from the state; gone maps serials to histories.
-func (c *contents) forget(gone map[uint64]uint32) error {
+func (r *records) forget(gone map[uint64]uint32) error {
 	if len(gone) == 0 {
 		return nil
 	}
-	w := catalog.NewWriter(c.state)
-	for _, h := range c.state.Histories() {
+	w := catalog.NewWriter(r.state)
+	for _, h := range r.state.Histories() {
 		record := w.Record()
 		var bad error
-		c.state.Each(h.ID, func(row catalog.Row) bool {
+		r.state.Each(h.ID, func(row catalog.Row) bool {
 			if of, ok := gone[row.Serial]; ok && of == h.ID {
 				bad = record.Drop(h.Name, row.Key, row.Serial)
 			}

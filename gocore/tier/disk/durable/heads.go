@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"velocpy/gocore/base/vfs"
-	"velocpy/gocore/tier/disk/catalog"
 	"velocpy/gocore/tier/disk/segment"
 
 	"golang.org/x/sys/unix"
@@ -68,17 +67,13 @@ func (i *identity) head(number uint64) *segment.Head {
 	return &segment.Head{Store: i.store, Number: number, SegmentBytes: i.segment, Index: i.indexBytes() + i.commitBytes()}
 }
 
-// InFile returns the offset in its data file at which an extent begins. Extent.Offset counts from the segment, which follows the head, index and commit
-// area.
-func (c *contents) InFile(x catalog.Extent) int64 { return c.identity.front() + x.Offset }
-
 // look verifies the head of a data file. The error wraps segment.ErrForeign or segment.ErrHead, or is an error of opening or reading; a missing file gives
 // none.
-func (c *contents) look(number uint64) error {
-	if !c.identity.heads {
+func (f *files) look(number uint64) error {
+	if !f.identity.heads {
 		return nil
 	}
-	err := c.identity.head(number).Look(c.o.FS, c.o.path(segment.FileName(number)))
+	err := f.identity.head(number).Look(f.o.FS, f.o.path(segment.FileName(number)))
 	if errors.Is(err, unix.ENOENT) {
 		return nil
 	}
@@ -86,17 +81,17 @@ func (c *contents) look(number uint64) error {
 }
 
 // own tells whether this store may remove a data file: its head names this store, or is damaged, or files have no heads.
-func (c *contents) own(number uint64) bool {
-	err := c.look(number)
+func (f *files) own(number uint64) bool {
+	err := f.look(number)
 	return err == nil || errors.Is(err, segment.ErrHead)
 }
 
 // heads returns the data files with wrong heads, by number, with the error. It opens and reads every data file once.
-func (c *contents) heads() (map[uint64]error, error) {
-	if !c.identity.heads {
+func (f *files) heads() (map[uint64]error, error) {
+	if !f.identity.heads {
 		return nil, nil
 	}
-	names, err := c.o.FS.List(c.o.Dir)
+	names, err := f.o.FS.List(f.o.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +101,7 @@ func (c *contents) heads() (map[uint64]error, error) {
 		if !ok {
 			continue
 		}
-		switch err := c.look(number); {
+		switch err := f.look(number); {
 		case errors.Is(err, segment.ErrForeign), errors.Is(err, segment.ErrHead):
 			wrong[number] = err
 		case err != nil && !unopened(err):
@@ -122,15 +117,15 @@ func unopened(err error) bool {
 }
 
 // foreign fails with ErrDamaged if a data file belongs to another store or number: a writer may neither remove nor overwrite it.
-func (c *contents) foreign() error {
-	wrong, err := c.heads()
+func (f *files) foreign() error {
+	wrong, err := f.heads()
 	if err != nil {
 		return err
 	}
 	for _, number := range slices.Sorted(maps.Keys(wrong)) {
 		if errors.Is(wrong[number], segment.ErrForeign) {
 			name := segment.FileName(number)
-			return fmt.Errorf("%s: %w: %s: %w; move %s out of this directory, to where its head says that it belongs", c.o.Dir, ErrDamaged, name, wrong[number], name)
+			return fmt.Errorf("%s: %w: %s: %w; move %s out of this directory, to where its head says that it belongs", f.o.Dir, ErrDamaged, name, wrong[number], name)
 		}
 	}
 	return nil

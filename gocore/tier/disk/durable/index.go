@@ -337,12 +337,12 @@ func (x *indexes) image(i *index, half int64) []byte {
 }
 
 // rowsIn returns the rows that have at least a part in a data file.
-func (c *contents) rowsIn(number uint64) (all []described) {
-	if c.o.Guard != nil {
-		c.o.Guard.Lock()
-		defer c.o.Guard.Unlock()
+func (r *records) rowsIn(number uint64) (all []described) {
+	if r.o.Guard != nil {
+		r.o.Guard.Lock()
+		defer r.o.Guard.Unlock()
 	}
-	c.state.EachIn(number, func(history string, row catalog.Row) bool {
+	r.state.EachIn(number, func(history string, row catalog.Row) bool {
 		all = append(all, describe(history, &row, number))
 		return true
 	})
@@ -364,8 +364,8 @@ const indexStep = 1 << 20
 
 // readIndex reads the halves of a data file's index. It stops at a step that is all zero, as nothing was written from there on. Unreadable blocks read as
 // zero.
-func (c *contents) readIndex(data *segment.Space, number uint64) (halves [2][]byte, unread bool, err error) {
-	half := c.identity.indexBytes() / 2
+func (f *files) readIndex(data *segment.Space, number uint64) (halves [2][]byte, unread bool, err error) {
+	half := f.identity.indexBytes() / 2
 	for h := range halves {
 		for at, step := int64(0), int64(segment.IndexPiece); at < half; step = indexStep {
 			p := make([]byte, min(step, half-at))
@@ -417,38 +417,38 @@ func blockwise(p []byte, read func(at int64, some []byte) error) (unread, err er
 	return unread, nil
 }
 
-// indexed calls f with a State of each frame in a data file's index, including entries of dropped checkpoints. Frames come in the order of writing, but
+// indexed calls each with a State of each frame in a data file's index, including entries of dropped checkpoints. Frames come in the order of writing, but
 // within a rewritten index the entries have no order.
-func (c *contents) indexed(data *segment.Space, number uint64, f func(*catalog.State)) error {
-	halves, _, err := c.readIndex(data, number)
+func (f *files) indexed(data *segment.Space, number uint64, each func(*catalog.State)) error {
+	halves, _, err := f.readIndex(data, number)
 	if errors.Is(err, segment.ErrUnwritten) || errors.Is(err, segment.ErrForeign) || errors.Is(err, io.ErrUnexpectedEOF) || unopened(err) {
 		return nil // a read of the segment reports the error
 	}
 	if err != nil {
 		return err
 	}
-	file := dataindex.File{Area: dataindex.Index, Store: c.identity.store, Number: number}
+	file := dataindex.File{Area: dataindex.Index, Store: f.identity.store, Number: number}
 	var frames []dataindex.Frame
 	for h, p := range halves {
-		frames = slices.AppendSeq(frames, file.Frames(p, int64(h)*c.identity.indexBytes()/2))
+		frames = slices.AppendSeq(frames, file.Frames(p, int64(h)*f.identity.indexBytes()/2))
 	}
 	slices.SortStableFunc(frames, func(a, b dataindex.Frame) int { return cmp.Compare(a.Generation, b.Generation) })
 	for _, frame := range frames {
 		if s := catalog.New(); s.Apply(frame.Payload) == nil { // otherwise no velocpy writer made it
-			f(s)
+			each(s)
 		}
 	}
 	return nil
 }
 
 // versions returns the rows with a part in each data file, with serials up to most.
-func (c *contents) versions(most uint64) map[uint64][]lying {
+func (r *records) versions(most uint64) map[uint64][]lying {
 	all := map[uint64][]lying{}
 	var row lying
 	before := uint64(math.MaxUint64) // serial of the previous extent's row; no row has this initial value
-	c.state.EachExtent(func(_ uint32, serial uint64, x catalog.Extent) bool {
+	r.state.EachExtent(func(_ uint32, serial uint64, x catalog.Extent) bool {
 		if serial != before {
-			row, before = lying{serial, int64(x.File-1)*c.identity.segment + x.Offset}, serial
+			row, before = lying{serial, int64(x.File-1)*r.identity.segment + x.Offset}, serial
 		}
 		if serial <= most {
 			all[x.File] = append(all[x.File], row)
@@ -460,20 +460,20 @@ func (c *contents) versions(most uint64) map[uint64][]lying {
 
 // settled is the largest serial up to which indexes must be complete. A writer that has the store open, or died, may have deferred the entries of later
 // ones.
-func (c *contents) settled() uint64 {
-	if c.log.Closed {
+func (r *records) settled() uint64 {
+	if r.log.Closed {
 		return math.MaxUint64
 	}
-	return max(c.state.MaxSerial(), lateRows) - lateRows
+	return max(r.state.MaxSerial(), lateRows) - lateRows
 }
 
 // unindexed returns how many of the versions the index of their data file lacks.
-func (c *contents) unindexed(data *segment.Space, number uint64, versions []lying) (lacking int, err error) {
+func (r *records) unindexed(data *segment.Space, number uint64, versions []lying) (lacking int, err error) {
 	said := map[lying]bool{}
-	err = c.indexed(data, number, func(s *catalog.State) {
+	err = r.indexed(data, number, func(s *catalog.State) {
 		s.EachIn(number, func(_ string, row catalog.Row) bool {
-			if r, ok := c.identity.place(row.Extents); ok {
-				said[lying{row.Serial, r.from}] = true
+			if lies, ok := r.identity.place(row.Extents); ok {
+				said[lying{row.Serial, lies.from}] = true
 			}
 			return true
 		})
@@ -488,18 +488,18 @@ func (c *contents) unindexed(data *segment.Space, number uint64, versions []lyin
 
 // incomplete returns the data files whose indexes lack rows with serials up to most, with the number of rows. It skips files that are missing or belong to
 // another store.
-func (c *contents) incomplete(data *segment.Space, files map[int64]int64, most uint64) (map[uint64]int, error) {
-	if !c.identity.index {
+func (r *records) incomplete(data *segment.Space, files map[int64]int64, most uint64) (map[uint64]int, error) {
+	if !r.identity.index {
 		return nil, nil
 	}
 	all := map[uint64]int{}
-	versions := c.versions(most)
+	versions := r.versions(most)
 	for number := range files {
 		file := uint64(number) + 1
-		if len(versions[file]) == 0 || !c.own(file) {
+		if len(versions[file]) == 0 || !r.own(file) {
 			continue
 		}
-		lacking, err := c.unindexed(data, file, versions[file])
+		lacking, err := r.unindexed(data, file, versions[file])
 		if err != nil {
 			return nil, err
 		}

@@ -54,16 +54,16 @@ func (d *Dir) Objects(history string) (*Objects, error) { return d.objects(histo
 // Objects returns the objects of a history, as the directory had them when it was opened.
 func (v *View) Objects(history string) (*Objects, error) { return v.objects(history, v.data, nil) }
 
-func (c *contents) objects(history string, space *segment.Space, dir *Dir) (*Objects, error) {
+func (r *records) objects(history string, space *segment.Space, dir *Dir) (*Objects, error) {
 	o := &Objects{
 		bytes: segment.Objects{Space: space}, dir: dir, history: history, all: map[uint64]*object{}, unlanded: map[*object]struct{}{},
 	}
-	c.o.Guard.Lock()
-	defer c.o.Guard.Unlock()
-	id, _ := c.state.History(history)
+	r.o.Guard.Lock()
+	defer r.o.Guard.Unlock()
+	id, _ := r.state.History(history)
 	var bad error
-	c.state.Each(id, func(row catalog.Row) bool {
-		off, _, err := c.Place(&row)
+	r.state.Each(id, func(row catalog.Row) bool {
+		off, _, err := r.Place(&row)
 		if err == nil && (row.Key.IsText || uint64(row.Key.Number) != row.Serial || row.Content != catalog.Raw) {
 			err = fmt.Errorf("%w: checkpoint %s of %q is no object", ErrDamaged, row.Key, history)
 		}

@@ -77,14 +77,14 @@ func (c *contents) rebuild(unproven bool) (got Rebuilt, err error) {
 }
 
 // candidates returns the checkpoints that the indexes list, newest first and each once, except those that are known to have been dropped.
-func (c *contents) candidates(data *segment.Space) (all []candidate, gone map[lying]bool, err error) {
-	files, err := c.lengths()
+func (f *files) candidates(data *segment.Space) (all []candidate, gone map[lying]bool, err error) {
+	files, err := f.lengths()
 	if err != nil {
 		return nil, nil, err
 	}
 	gone = map[lying]bool{}
 	for _, n := range slices.Sorted(maps.Keys(files)) {
-		some, err := c.candidatesIn(data, uint64(n)+1, gone)
+		some, err := f.candidatesIn(data, uint64(n)+1, gone)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -124,11 +124,11 @@ func (c *contents) dropGone(gone map[lying]bool) error {
 
 // candidatesIn returns the candidates in the index of one data file. A range is reused only after the checkpoint in it was dropped or replaced, and after all
 // that have it for a source. So entries that contradict a later entry about a room go into gone.
-func (c *contents) candidatesIn(data *segment.Space, number uint64, gone map[lying]bool) ([]candidate, error) {
+func (f *files) candidatesIn(data *segment.Space, number uint64, gone map[lying]bool) ([]candidate, error) {
 	var said []candidate
-	err := c.indexed(data, number, func(s *catalog.State) {
+	err := f.indexed(data, number, func(s *catalog.State) {
 		s.EachIn(number, func(history string, row catalog.Row) bool {
-			if rooms, ok := c.identity.claims(&row); ok {
+			if rooms, ok := f.identity.claims(&row); ok {
 				said = append(said, candidate{rooms[0].run, rooms, history, row})
 			}
 			return true
@@ -153,28 +153,28 @@ func (c *contents) candidatesIn(data *segment.Space, number uint64, gone map[lyi
 	if err != nil {
 		return nil, err
 	}
-	late, err := c.candidatesAhead(number, said)
+	late, err := f.candidatesAhead(number, said)
 	return append(left, late...), err
 }
 
 // candidatesAhead returns the candidates that the commit area of a data file has and its index does not have yet; said lists those of the index. A frame
 // that relies on definitions elsewhere gives none.
-func (c *contents) candidatesAhead(number uint64, said []candidate) (late []candidate, err error) {
-	if !c.identity.commits {
+func (f *files) candidatesAhead(number uint64, said []candidate) (late []candidate, err error) {
+	if !f.identity.commits {
 		return nil, nil
 	}
 	known := map[lying]bool{}
 	for _, x := range said {
 		known[lying{x.row.Serial, x.from}] = true
 	}
-	area, err := c.readArea(number)
+	area, err := f.readArea(number)
 	for _, frame := range area.frames {
 		s := catalog.New()
 		if s.Apply(frame.Payload) != nil {
 			continue
 		}
 		s.EachIn(number, func(history string, row catalog.Row) bool {
-			if rooms, ok := c.identity.claims(&row); ok && !known[lying{row.Serial, rooms[0].from}] {
+			if rooms, ok := f.identity.claims(&row); ok && !known[lying{row.Serial, rooms[0].from}] {
 				late = append(late, candidate{rooms[0].run, rooms, history, row})
 			}
 			return true

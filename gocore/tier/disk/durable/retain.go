@@ -10,17 +10,17 @@ import (
 )
 
 // unkept returns the checkpoints that the retention of their history does not keep.
-func (c *contents) unkept() (all []doomed) {
-	for _, h := range c.state.Histories() {
+func (r *records) unkept() (all []doomed) {
+	for _, h := range r.state.Histories() {
 		if h.Retention == nil {
 			continue
 		}
 		var rows []doomed
-		c.state.List(h.ID, 0, func(b catalog.Brief) bool {
+		r.state.List(h.ID, 0, func(b catalog.Brief) bool {
 			rows = append(rows, doomed{h.ID, h.Name, b.Key, b.Serial, b.Stored})
 			return true
 		})
-		all = append(all, notKept(rows, h.Retention, c.best(rows, &h.Retention.Best))...)
+		all = append(all, notKept(rows, h.Retention, r.best(rows, &h.Retention.Best))...)
 	}
 	return all
 }
@@ -44,13 +44,13 @@ type scored struct {
 }
 
 // best returns the serials of the best rows of a history, as the running store chooses them: of equal scores, the earlier checkpoint is better.
-func (c *contents) best(rows []doomed, b *model.Best) map[uint64]bool {
+func (r *records) best(rows []doomed, b *model.Best) map[uint64]bool {
 	if b.Count == 0 {
 		return nil
 	}
 	var all []scored
 	for _, x := range rows {
-		if l, meta, ok := c.state.Meta(x.history, x.key); ok {
+		if l, meta, ok := r.state.Meta(x.history, x.key); ok {
 			if n, ok := description.Number(l.Text, meta, b.By); ok {
 				all = append(all, scored{b.Score(n), x.serial})
 			}

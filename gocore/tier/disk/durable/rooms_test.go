@@ -331,7 +331,8 @@ func TestRandomRooms(t *testing.T) {
 	tangled, shared := 0, 0
 	for seed := range uint64(400) {
 		r := rand.New(rand.NewPCG(seed, 9))
-		c := &contents{identity: identity{segment: 16 << 10}, state: catalog.New()}
+		c := &contents{}
+		c.identity, c.state = identity{segment: 16 << 10}, catalog.New()
 		w := catalog.NewWriter(c.state)
 		l := newLineage()
 		var rows []*catalog.Row

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 
@@ -55,6 +56,18 @@ func (i *identity) place(extents []catalog.Extent) (run, bool) {
 		r.end = from + x.Bytes
 	}
 	return r, len(extents) > 0
+}
+
+// Occupied yields the ranges of the space, ascending, that the catalog referred to when the directory was opened. A room that several rows have, for their
+// own object or for a source, is yielded once.
+func (c *contents) Occupied() iter.Seq2[int64, int64] {
+	return func(yield func(from, end int64) bool) {
+		for _, r := range c.runs {
+			if !yield(r.from, r.end) {
+				return
+			}
+		}
+	}
 }
 
 // survey returns the ranges that the catalog refers to, those of sources included, ascending and merged.
