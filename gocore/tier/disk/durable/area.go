@@ -1,14 +1,12 @@
 package durable
 
 import (
-	"errors"
 	"slices"
 	"time"
 
 	"velocpy/gocore/base/killpoint"
 	"velocpy/gocore/base/logring"
 	"velocpy/gocore/tier/disk/catalog"
-	"velocpy/gocore/tier/disk/journal"
 	"velocpy/gocore/tier/disk/segment"
 )
 
@@ -45,54 +43,54 @@ type area struct {
 }
 
 // commitInArea commits a group with one sync, if possible. If done is false, nothing was committed.
-func (d *Dir) commitInArea(group []*Change) (failed map[int64]error, done bool) {
+func (t *tail) commitInArea(group []*Change) (failed map[int64]error, done bool) {
 	var changes []*Change
 	for _, c := range group {
 		if c.Err == nil && !c.Clarify {
 			changes = append(changes, c)
 		}
 	}
-	if !d.suitsArea(changes) {
+	if !t.suitsArea(changes) {
 		return nil, false
 	}
-	spare := d.spare
-	records := d.batch(changes)
+	spare := t.spare
+	records := t.batch(changes)
 	bytes := bytesOf(records)
-	frame := d.commitArea(d.area.file).Append(nil, d.log.Last(), d.area.end, slices.Concat(records...))
+	frame := t.c.commitArea(t.area.file).Append(nil, t.log.Last(), t.area.end, slices.Concat(records...))
 	frame = append(frame, make([]byte, segment.Blocks(int64(len(frame)))-int64(len(frame)))...)
-	if d.area.bytes+bytes > batchBytes || d.area.end+int64(len(frame)) > d.identity.commitBytes() {
-		d.spare = spare
+	if t.area.bytes+bytes > batchBytes || t.area.end+int64(len(frame)) > t.c.identity.commitBytes() {
+		t.spare = spare
 		return nil, false
 	}
-	number := int64(d.area.file) - 1
-	if err := d.data.WriteCommits(number, d.area.end, frame); err != nil {
-		logring.Add(logring.Warning, d.o.Dir+": what is committed in "+segment.FileName(d.area.file)+" takes two syncs from now on: "+err.Error())
-		d.bad[d.area.file], d.spare = true, spare
-		d.area.file, d.area.next, d.area.doubt = 0, 0, true
+	number := int64(t.area.file) - 1
+	if err := t.data.WriteCommits(number, t.area.end, frame); err != nil {
+		logring.Add(logring.Warning, t.c.o.Dir+": what is committed in "+segment.FileName(t.area.file)+" takes two syncs from now on: "+err.Error())
+		t.bad[t.area.file], t.spare = true, spare
+		t.area.file, t.area.next, t.area.doubt = 0, 0, true
 		return nil, false
 	}
 	killpoint.Pass(killpoint.CommitWritten)
-	d.written[number] = true
-	failed = d.sync(group)
+	t.syncs.written[number] = true
+	failed = t.syncs.sync(group)
 	killpoint.Pass(killpoint.BatchSynced)
 	if err := failed[number]; err != nil {
-		d.area.file, d.area.next, d.area.doubt = 0, 0, true
+		t.area.file, t.area.next, t.area.doubt = 0, 0, true
 		refuse(changes, err)
-		_ = d.appendWith([][]byte{nil}, changes) // after another batch the frame is obsolete
-		d.markUncertain(changes)
+		_ = t.appendWith([][]byte{nil}, changes) // after another batch the frame is obsolete
+		t.markUncertain(changes)
 		return failed, true
 	}
-	d.area.end += int64(len(frame))
-	d.area.records, d.area.bytes, d.area.in = append(d.area.records, records...), d.area.bytes+bytes, d.area.file
+	t.area.end += int64(len(frame))
+	t.area.records, t.area.bytes, t.area.in = append(t.area.records, records...), t.area.bytes+bytes, t.area.file
 	return failed, true
 }
 
 // markUncertain marks failed changes whose records a frame may have, as that frame may count.
-func (d *Dir) markUncertain(changes []*Change) {
-	if !d.area.doubt {
+func (t *tail) markUncertain(changes []*Change) {
+	if !t.area.doubt {
 		return
 	}
-	d.unclear = true
+	t.unclear = true
 	for _, c := range changes {
 		c.Uncertain = c.Uncertain || c.Err != nil
 	}
@@ -100,9 +98,9 @@ func (d *Dir) markUncertain(changes []*Change) {
 
 // suitsArea tells whether one sync of the area's data file covers all bytes of the changes, and their checksums would reveal missing bytes. A difference is
 // never committed there: to verify it, a reader has to decode bytes of any number of other objects, in other data files.
-func (d *Dir) suitsArea(changes []*Change) bool {
-	touched := d.touched(changes)
-	if d.area.file == 0 || d.unclear || len(touched) == 0 { // without data, a batch of the catalog takes one sync too
+func (t *tail) suitsArea(changes []*Change) bool {
+	touched := t.syncs.touched(changes)
+	if t.area.file == 0 || t.unclear || len(touched) == 0 { // without data, a batch of the catalog takes one sync too
 		return false
 	}
 	bytes := int64(0)
@@ -113,84 +111,35 @@ func (d *Dir) suitsArea(changes []*Change) bool {
 			}
 		}
 	}
-	elsewhere := func(number int64) bool { return number != int64(d.area.file)-1 }
+	elsewhere := func(number int64) bool { return number != int64(t.area.file)-1 }
 	return bytes <= mostAheadBytes && !slices.ContainsFunc(touched, elsewhere)
 }
 
 // chooseArea chooses the area that continues the batches of a group: that of the file with the group's last checkpoint.
-func (d *Dir) chooseArea(group []*Change) {
-	touched := d.touched(group)
-	if !d.identity.commits || len(touched) == 0 {
+func (t *tail) chooseArea(group []*Change) {
+	touched := t.syncs.touched(group)
+	if !t.c.identity.commits || len(touched) == 0 {
 		return
 	}
 	number := touched[len(touched)-1]
-	if d.area.next = uint64(number) + 1; d.bad[d.area.next] || d.data.MakeCommits(number) != nil {
-		d.area.next = 0 // for example on a full disk; commits take two syncs then
+	if t.area.next = uint64(number) + 1; t.bad[t.area.next] || t.data.MakeCommits(number) != nil {
+		t.area.next = 0 // for example on a full disk; commits take two syncs then
 	}
 }
 
-// bytesOf returns the size of records in a batch.
-func bytesOf(records [][]byte) (n int) {
-	for _, r := range records {
-		n += len(r) + journal.RecordHead
-	}
-	return n
-}
-
-// appendBatch writes records to the catalog, after those of the commit area.
-func (d *Dir) appendBatch(records [][]byte) error {
-	if len(d.area.records) > 0 && d.area.bytes+bytesOf(records) > batchBytes {
-		if err := d.appendAhead(nil); err != nil {
-			return err
-		}
-	}
-	return d.appendAhead(records)
-}
-
-// appendAhead writes a batch: the records of the commit area, then records, and the number of the area that continues the batch.
-func (d *Dir) appendAhead(records [][]byte) error {
-	//mutation:commit-area-overwritten
-	all := slices.Concat(d.area.records, records)
-	if d.area.next > 0 {
-		all = append(all, catalog.CommitsIn(d.area.next))
-	}
-	if err := d.log.AppendAll(all, nil); err != nil {
-		d.unclear = d.unclear || !errors.Is(err, journal.ErrNowhere)
-		return err
-	}
-	d.unclear = false // a failed batch before a complete one never counts
-	said := len(d.area.records) > 0
-	d.area = area{file: d.area.next, next: d.area.next}
-	if said {
-		d.writeIndexes() // before the area is overwritten
-	}
-	return nil
-}
-
-// flushArea writes the records of the commit area to the catalog.
-func (d *Dir) flushArea() error {
-	if len(d.area.records) == 0 {
-		return nil
-	}
-	if err := d.owns(); err != nil {
-		return err
-	}
-	return d.appendAhead(nil)
-}
-
-// flushIdleArea calls flushArea while no commit runs. After a failure it retries with the next commit, or after lateDelay. It returns true when it succeeds
-// after a failure, as data files may be removable then.
+// flushIdleArea writes the records of the commit area to the catalog while no commit runs. After a failure it retries with the next commit, or after
+// lateDelay. It returns true when it succeeds after a failure, as data files may be removable then.
 func (d *Dir) flushIdleArea() (after bool) {
-	late := d.area.late
-	err := d.flushArea()
-	if err == nil || d.lost != nil {
+	late := d.tail.area.late
+	err := d.tail.flush()
+	if err == nil || d.owner.lost != nil {
 		return late > 0 && err == nil
 	}
 	if late == 0 {
 		logring.Add(logring.Warning, d.o.Dir+": the latest commits stand in a data file, and not in the catalog: "+err.Error())
 	}
-	d.area.late++
-	d.restartIdleTimer(lateDelay << min(late, mostLate))
+	d.tail.area.late++
+	d.wakeAfter(lateDelay << min(late, mostLate))
 	return false
 }
 
@@ -203,18 +152,25 @@ const (
 // Discard removes the file of an empty segment, like segment.Space.Discard. Only Landed may call it. It fails while the records in the file's commit area
 // cannot be written to the catalog.
 func (d *Dir) Discard(number int64) error {
-	file := uint64(number) + 1
-	if d.area.in == file {
-		if err := d.flushArea(); err != nil {
+	if err := d.tail.leave(uint64(number) + 1); err != nil {
+		return err
+	}
+	return d.data.Discard(number)
+}
+
+// leave stops using the commit area of a data file that is to be removed.
+func (t *tail) leave(file uint64) error {
+	if t.area.in == file {
+		if err := t.flush(); err != nil {
 			return err
 		}
 	}
-	if d.area.file == file {
-		d.area.file = 0
+	if t.area.file == file {
+		t.area.file = 0
 	}
-	if d.area.next == file {
-		d.area.next = 0
+	if t.area.next == file {
+		t.area.next = 0
 	}
-	delete(d.bad, file)
-	return d.data.Discard(number)
+	delete(t.bad, file)
+	return nil
 }

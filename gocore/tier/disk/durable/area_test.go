@@ -385,12 +385,12 @@ func TestUncertaintyThatEndsInTwoBatches(t *testing.T) {
 		s.put("a", model.NumberKey(2), 3000)
 		s.meta = ""
 		if passes < 0 { // measures the room that is left in a batch
-			meta += batchBytes - 1 - s.d.area.bytes
+			meta += batchBytes - 1 - s.d.tail.area.bytes
 			s.close()
 			continue
 		}
-		if s.d.area.bytes != batchBytes-1 {
-			t.Fatal(s.d.area.bytes)
+		if s.d.tail.area.bytes != batchBytes-1 {
+			t.Fatal(s.d.tail.area.bytes)
 		}
 		say := func(c *Change) { // the directory may end the uncertainty by itself first
 			for s.d.Commit(c); c != <-s.landed; {

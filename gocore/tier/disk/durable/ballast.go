@@ -71,33 +71,26 @@ func load(file vfs.File, bytes int64) error {
 	return file.Sync()
 }
 
-// keepBallast recreates a removed ballast as soon as there is room.
-func (d *Dir) keepBallast() {
-	if d.ballast || time.Since(d.ballasted) < ballastRest {
+// ballast is that of a directory which is open for writing.
+type ballast struct {
+	o     *Options
+	whole bool // it exists at its full size
+	tried time.Time
+}
+
+// keep recreates a removed ballast as soon as there is room.
+func (b *ballast) keep(capacity int64) {
+	if b.whole || time.Since(b.tried) < ballastRest {
 		return
 	}
-	d.ballast, d.ballasted = d.o.makeBallast(d.data.Capacity()), time.Now()
+	b.whole, b.tried = b.o.makeBallast(capacity), time.Now()
 }
 
-// appendWith writes records to the catalog. If changes free room, they may use the room of the ballast.
-func (d *Dir) appendWith(records [][]byte, changes []*Change) error {
-	write := func() error { return d.appendBatch(records) }
-	if !makesRoom(changes) {
-		return write()
-	}
-	return d.o.withBallast(func() error {
-		err := write()
-		d.ballast = d.ballast && !noSpace(err)
+// spend calls f, which may use the room of the ballast.
+func (b *ballast) spend(f func() error) error {
+	return b.o.withBallast(func() error {
+		err := f()
+		b.whole = b.whole && !noSpace(err)
 		return err
 	})
-}
-
-// makesRoom tells whether changes free room once they are durable.
-func makesRoom(changes []*Change) bool {
-	for _, c := range changes {
-		if c.Drop || c.Clear {
-			return true
-		}
-	}
-	return false
 }

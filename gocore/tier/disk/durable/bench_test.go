@@ -44,7 +44,7 @@ func filled(t testing.TB, o Options, rows, more int) *Dir {
 		}
 	}
 	commit(0, rows)
-	if err := d.compact(); err != nil {
+	if err := d.compaction.compact(); err != nil {
 		t.Fatal(err)
 	}
 	for i := range more {

@@ -49,7 +49,7 @@ func TestAFrameOfASnapshotCostsItsRowsAlone(t *testing.T) {
 					}
 				}
 			}
-			if err := s.d.compact(); err != nil {
+			if err := s.d.compaction.compact(); err != nil {
 				t.Fatal(err)
 			}
 			s.close()

@@ -535,7 +535,7 @@ func TestACatalogIsRepaired(t *testing.T) {
 				s.put(fmt.Sprint("h", i), model.NumberKey(i), 1000+i) // each with a history and a layout of its own
 				if i == int64(batch) {
 					if !again {
-						s.d.spare = -1 << 40
+						s.d.tail.spare = -1 << 40
 					}
 					s.put(fmt.Sprint("h", i), model.NumberKey(7), 1000+i) // which relies on those
 				}

@@ -2,17 +2,11 @@ package durable
 
 import (
 	"fmt"
-	"iter"
-	"maps"
 	"slices"
-	"sync"
 
 	"velocpy/gocore/base/killpoint"
-	"velocpy/gocore/base/logring"
-	"velocpy/gocore/base/safego"
 	"velocpy/gocore/model"
 	"velocpy/gocore/tier/disk/catalog"
-	"velocpy/gocore/tier/disk/journal"
 	"velocpy/gocore/tier/disk/segment"
 )
 
@@ -45,63 +39,11 @@ type Change struct {
 // Watcher is told when a change has landed, after Land or Apply. No lock is held.
 type Watcher interface{ Landed(c *Change) }
 
-// Commit hands changes over, in this order, without waiting; Land is called with their outcome. Changes that arrive together share their syncs.
-func (d *Dir) Commit(changes ...*Change) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.queue = append(d.queue, changes...)
-	d.work.Signal()
-}
-
-// Ended is closed when nothing is committed any more: the directory was closed, or the goroutine that commits has panicked.
-func (d *Dir) Ended() <-chan struct{} { return d.ended }
-
-// Sync waits until all changes that were handed over before have landed.
-func (d *Dir) Sync() error { return d.await(&Change{Clarify: true}) }
-
-// await hands a change over, and waits until it has landed.
-func (d *Dir) await(c *Change) error {
-	landed := make(landing)
-	c.Watcher = landed
-	d.Commit(c)
-	select {
-	case <-landed:
-		return c.Err
-	case <-d.ended:
-	}
-	select {
-	case <-landed: // with the last changes before the end
-		return c.Err
-	default:
-		return ErrClosed
-	}
-}
-
-// landing is closed when a change has landed.
-type landing chan struct{}
-
-// Landed implements Watcher.
-func (l landing) Landed(*Change) { close(l) }
-
-// Nudge causes a call of Landed soon, whether there are changes or not.
-func (d *Dir) Nudge() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.nudged = true
-	d.work.Signal()
-}
-
 // run commits groups of changes until the directory is closed and the queue is empty.
 func (d *Dir) run() {
 	defer close(d.ended)
 	for {
-		d.mu.Lock()
-		for len(d.queue) == 0 && !d.nudged && !d.idled && !d.closed {
-			d.work.Wait()
-		}
-		group, nudged, closed, idle := d.queue, d.nudged, d.closed, d.idled || d.closed
-		d.queue, d.nudged, d.idled = nil, false, false
-		d.mu.Unlock()
+		group, nudged, idle, closed := d.take()
 		switch {
 		case len(group) > 0:
 			d.commit(group)
@@ -115,8 +57,8 @@ func (d *Dir) run() {
 		}
 		if len(group) == 0 && !nudged {
 			if closed {
-				if d.owns() == nil {
-					d.indexes.renewStale()
+				if d.owner.owns() == nil {
+					d.indexQueue.renewStale()
 				}
 				return
 			}
@@ -129,25 +71,25 @@ func (d *Dir) run() {
 }
 
 func (d *Dir) commit(group []*Change) {
-	if err := d.owns(); err != nil {
+	if err := d.owner.owns(); err != nil {
 		refuse(group, err)
 		d.land(group, nil)
 		return
 	}
 	slices.SortStableFunc(group, clarifiesFirst)
-	if d.unclear {
+	if d.tail.unclear {
 		group = d.clarify(group)
 	}
 	var failed map[int64]error
-	if !d.unclear {
+	if !d.tail.unclear {
 		failed = d.write(group)
 	}
-	d.land(group, d.suspects(failed))
+	d.land(group, d.syncs.suspects(failed))
 	if d.o.prompt {
 		d.flushIdleArea()
 	}
-	d.startAnew()
-	d.keepBallast()
+	d.compaction.startAnew()
+	d.tail.ballast.keep(d.data.Capacity())
 }
 
 // clarifiesFirst sorts Clarify changes first: they do not resolve an uncertainty that arises in their own group.
@@ -166,19 +108,19 @@ func (d *Dir) write(group []*Change) map[int64]error {
 	d.refuseSources(group)
 	//mutation:file-of-an-empty-checkpoint
 	d.createFiles(group)
-	d.enqueue(group)
+	d.indexQueue.enqueue(group)
 	d.encode(group)
 	failTogether(group)
-	failed, done := d.commitInArea(group)
+	failed, done := d.tail.commitInArea(group)
 	if !done {
-		d.sayAtOnce(group)
+		d.indexQueue.writeAtOnce(group)
 		//mutation:catalog-before-data
-		failed = d.sync(group)
+		failed = d.syncs.sync(group)
 		killpoint.Pass(killpoint.DataSynced)
 		failTogether(group)
-		d.chooseArea(group)
-		d.record(group)
-		d.markUncertain(group)
+		d.tail.chooseArea(group)
+		d.tail.record(group)
+		d.tail.markUncertain(group)
 	}
 	d.confirm(group)
 	return failed
@@ -216,12 +158,12 @@ func (d *Dir) createFiles(group []*Change) {
 // confirm verifies ownership again before a group is acknowledged. A process that took the directory over since the batch was begun may not have seen the
 // batch. If ownership cannot be confirmed, Dir writes nothing more. The batch is on the medium, but the changes are reported as uncertain.
 func (d *Dir) confirm(group []*Change) {
-	err := d.owns()
+	err := d.owner.owns()
 	if err == nil {
 		return
 	}
-	if d.lost == nil {
-		err = d.lose(err)
+	if d.owner.lost == nil {
+		err = d.owner.lose(err)
 	}
 	for _, c := range group {
 		if c.Err == nil {
@@ -259,7 +201,7 @@ func failTogether(group []*Change) {
 // clarify resolves the uncertainty about earlier changes with an empty batch. No other batch is attempted before that one is on the medium. That limits the
 // uncertain changes, however long writes keep failing.
 func (d *Dir) clarify(group []*Change) []*Change {
-	if err := d.appendWith([][]byte{nil}, group); err != nil {
+	if err := d.tail.appendWith([][]byte{nil}, group); err != nil {
 		for _, c := range group {
 			c.Err = err
 		}
@@ -303,189 +245,6 @@ func (d *Dir) Apply(c *Change) {
 	}
 }
 
-// sync syncs the data of a group, and returns the segments whose sync failed.
-func (d *Dir) sync(group []*Change) (failed map[int64]error) {
-	failed = d.syncAll(d.unsynced(d.needed(group)))
-	for _, c := range group {
-		if c.Put == nil || c.Err != nil {
-			continue
-		}
-		for number := range d.segmentsOf(c) {
-			//mutation:data-sync-error-ignored
-			if c.Err = failed[number]; c.Err != nil {
-				break
-			}
-		}
-	}
-	return failed
-}
-
-// segmentsOf yields the segments that have the bytes of a put, and those of its sources. The bytes of a source may be unsynced, as the row of the checkpoint
-// that wrote them may come later, or never.
-func (d *Dir) segmentsOf(c *Change) iter.Seq[int64] {
-	return func(yield func(int64) bool) {
-		goes := true
-		each := func(off, n int64) {
-			for first, end := d.data.Segments(off, n); first < end && goes; first++ {
-				goes = yield(first)
-			}
-		}
-		each(c.Off, c.Put.Bytes())
-		if c.Put.Difference != nil {
-			for _, s := range c.Put.Difference.Sources {
-				each(s.Offset, blocks(s.Bytes()))
-			}
-		}
-	}
-}
-
-// needed returns the segments that have bytes of a group, or of its sources.
-func (d *Dir) needed(group []*Change) (all []int64) {
-	for _, c := range group {
-		if c.Put != nil && c.Err == nil {
-			all = slices.AppendSeq(all, d.segmentsOf(c))
-		}
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
-// suspects returns the segments whose sync failed, including earlier ones that have not been reported yet.
-func (d *Dir) suspects(failed map[int64]error) []int64 {
-	all := slices.AppendSeq(d.suspect, maps.Keys(failed))
-	d.suspect = nil
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
-// touched returns the segments that have bytes of a group, but for those of its sources.
-func (d *Dir) touched(group []*Change) []int64 {
-	var all []int64
-	for _, c := range group {
-		if c.Put != nil && c.Err == nil {
-			first, end := d.data.Segments(c.Off, c.Put.Bytes())
-			for ; first < end; first++ {
-				all = append(all, first)
-			}
-		}
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
-// errUnsynced: the goroutine that was to sync a segment panicked.
-var errUnsynced = fmt.Errorf("the data was not synced: %w", safego.ErrPoisoned)
-
-// syncAll syncs segments concurrently, and returns the errors of those that failed.
-func (d *Dir) syncAll(segments []int64) map[int64]error {
-	failed := map[int64]error{}
-	if len(segments) == 1 {
-		if err := d.data.Sync(segments[0]); err != nil {
-			failed[segments[0]] = err
-		}
-		return failed
-	}
-	for _, number := range segments {
-		failed[number] = errUnsynced
-	}
-	var mu sync.Mutex
-	var busy sync.WaitGroup
-	for _, number := range segments {
-		busy.Add(1)
-		safego.Go("data sync", func() {
-			defer busy.Done()
-			err := d.data.Sync(number)
-			mu.Lock()
-			defer mu.Unlock()
-			if failed[number] = err; err == nil {
-				delete(failed, number)
-			}
-		})
-	}
-	busy.Wait()
-	return failed
-}
-
-// batchBytes bounds the records of a batch, unless one change alone is larger. It is the loss that damage to one batch can cause before the catalog is
-// compacted. A sync for every batch costs a group of many small checkpoints some microseconds each.
-const batchBytes = 16 << 10
-
-// record writes the records of a group to the catalog, batch by batch. It stops at the first failed batch, unless the disk was full: a later batch with
-// drops may find room.
-func (d *Dir) record(group []*Change) {
-	var failed error
-	for batch := range batches(group) {
-		if failed != nil {
-			refuse(batch, failed)
-		} else if err := d.append(batch); d.unclear || !noSpace(err) {
-			failed = err
-		}
-	}
-}
-
-// batches splits the changes of a group that have records into batches of at most batchBytes, unless one change alone has more, or those that go together.
-func batches(group []*Change) iter.Seq[[]*Change] {
-	return func(yield func([]*Change) bool) {
-		var batch []*Change
-		size := 0
-		for _, c := range group {
-			if c.Err != nil || c.Clarify {
-				continue
-			}
-			n := len(c.record.Bytes()) + journal.RecordHead
-			//mutation:batch-too-long
-			if len(batch) > 0 && size+n > batchBytes && !c.Together {
-				if !yield(batch) {
-					return
-				}
-				batch, size = nil, 0
-			}
-			batch, size = append(batch, c), size+n
-		}
-		if len(batch) > 0 {
-			yield(batch)
-		}
-	}
-}
-
-// append writes a batch.
-func (d *Dir) append(batch []*Change) error {
-	err := d.appendWith(d.batch(batch), batch)
-	if err != nil {
-		for _, c := range batch {
-			//mutation:uncertain-commit-not-marked
-			c.Err, c.Uncertain = err, d.unclear
-		}
-	}
-	return err
-}
-
-// A batch may spend repeatBytes, plus half the size of its records, to repeat definitions that its records rely on. Then damage to another batch does not
-// lose them, and the log grows little. Later batches may spend the unused rest on longer definitions, up to mostSpare bytes.
-const (
-	repeatBytes = 256
-	mostSpare   = 1 << 20
-)
-
-// batch returns the records of changes, preceded by the definitions that they rely on.
-func (d *Dir) batch(changes []*Change) [][]byte {
-	all := make([]*catalog.Record, len(changes))
-	records := make([][]byte, 1, len(changes)+1)
-	size := int64(0)
-	for i, c := range changes {
-		all[i] = c.record
-		records = append(records, c.record.Bytes())
-		size += int64(len(c.record.Bytes())) + journal.RecordHead
-	}
-	d.spare = min(d.spare+repeatBytes+size/2, mostSpare)
-	//mutation:batch-without-repeat
-	if records[0] = catalog.Repeated(all, min(d.spare, journal.MostPayload-size-journal.RecordHead)); len(records[0]) == 0 {
-		return records[1:]
-	}
-	d.spare -= int64(len(records[0]))
-	return records
-}
-
 func (d *Dir) encode(group []*Change) {
 	d.o.Guard.Lock()
 	defer d.o.Guard.Unlock()
@@ -509,86 +268,4 @@ func (d *Dir) say(c *Change) error {
 		return c.record.Clear(c.History, c.Serial)
 	}
 	return c.record.Retain(c.History, c.Retention)
-}
-
-// slack is the default of Options.Slack.
-const slack = 4 << 20
-
-// mostFiles is the number of log files whose count alone uses up the slack. Each open for writing begins a file. Without this limit, a process that opens a
-// store for each step would leave thousands of small files, and a reader opens every one of them.
-const mostFiles = 64
-
-// startAnew compacts the catalog when it has become much longer than its live content.
-func (d *Dir) startAnew() {
-	if d.provide() > 0 {
-		return
-	}
-	d.refused = 0
-	if err := d.compact(); err != nil {
-		// The catalog continues as it was, in a new file. The next attempt comes when it has grown further.
-		d.refused = d.excess()
-		logring.Add(logring.Warning, "the catalog in "+d.o.Dir+" could not be written anew: "+err.Error())
-	}
-	d.provide()
-}
-
-// spareBytes covers batches of some thousand changes, and the growth of the catalog while a disk stays full.
-const spareBytes = 1 << 20
-
-// mostShare is the largest part of the data's capacity, as a divisor, that is reserved for the catalog: it limits the reserve of a small store on a small
-// disk.
-const mostShare = 8
-
-// provide reserves disk space for the catalog, so that data cannot take the room that it needs on a full disk: to grow until its compaction, and for the
-// compaction itself. It returns the growth in bytes that is left until then.
-func (d *Dir) provide() (before int64) {
-	d.o.Guard.Lock()
-	live := d.state.LiveBytes()
-	d.o.Guard.Unlock()
-	before = d.refused + 2*live + d.allowed() - d.excess() + 1
-	needed := max(before-d.log.Ahead(), 0) + 2*live + journal.SnapshotRoom + spareBytes // a snapshot has definitions twice
-	d.data.Leave(min(needed, d.data.Capacity()/mostShare))
-	return before
-}
-
-// allowed is the number of bytes by which the log may exceed twice its live content.
-func (d *Dir) allowed() int64 {
-	if d.o.Slack == 0 {
-		return slack
-	}
-	return d.o.Slack
-}
-
-// excess is the length of the log, plus a share of the slack for each file but the first.
-func (d *Dir) excess() int64 {
-	return d.log.Said() + int64(max(d.log.Files()-1, 0))*d.allowed()/mostFiles
-}
-
-// A record of a catalog snapshot has exactly the size that the log reserves for one: the unsigned constants overflow otherwise.
-const _ = uint(journal.SnapshotRecord-catalog.SnapshotRecord) + uint(catalog.SnapshotRecord-journal.SnapshotRecord)
-
-// compact rewrites the catalog. It copies the state first, so that no caller waits for the medium under Guard.
-func (d *Dir) compact() error {
-	if err := d.flushArea(); err != nil {
-		return err
-	}
-	var records [][]byte
-	d.o.Guard.Lock()
-	err := d.state.Snapshot(func(record []byte) error {
-		records = append(records, slices.Clone(record))
-		return nil
-	})
-	d.o.Guard.Unlock()
-	if err != nil {
-		return err
-	}
-	d.area.file = 0 // a snapshot names no commit area, and it may count even if Compact fails
-	return d.log.Compact(func(give func(record []byte) error) error {
-		for _, record := range records {
-			if err := give(record); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }

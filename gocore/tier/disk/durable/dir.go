@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"velocpy/gocore/base/safego"
 	"velocpy/gocore/base/vfs"
@@ -19,30 +18,16 @@ const lockName = "lock"
 // Guard.
 type Dir struct {
 	*contents
-	lock    vfs.Lock
-	data    *segment.Space
-	log     *journal.Log
-	writer  *catalog.Writer
-	indexes indexes
-	indexQueue
-	area    area
-	bad     map[uint64]bool // data files whose commit areas could not be written
-	refused int64           // excess of the catalog when the last compaction failed; 0: it did not
-	spare   int64           // bytes that earlier batches have left unused of their share for repeated definitions
-	moved   bool            // the log has a warning that the directory was renamed
-	lost    error           // why this process has lost the directory; nil: it has not
-	unclear bool            // the latest batch failed, and may or may not be on the medium
+	data   *segment.Space
+	log    *journal.Log
+	writer *catalog.Writer
 
-	ballast   bool // the ballast exists at its full size
-	ballasted time.Time
-
-	mu     sync.Mutex
-	work   *sync.Cond
-	queue  []*Change
-	nudged bool
-	idled  bool // no commit has come for idleDelay
-	closed bool
-	ended  chan struct{}
+	queue
+	owner      owner
+	syncs      syncs
+	indexQueue indexQueue
+	tail       tail
+	compaction compaction
 }
 
 // Open opens a directory for writing; it creates the directory and the store if there are none. It removes files that an interrupted process has left and
@@ -98,11 +83,18 @@ func open(c *contents, lock vfs.Lock) (*Dir, error) {
 			return nil, err
 		}
 	}
-	d := &Dir{contents: c, lock: lock, writer: catalog.NewWriter(c.state), bad: map[uint64]bool{}, ended: make(chan struct{})}
-	d.work = sync.NewCond(&d.mu)
 	o := c.journal()
-	o.Owns = func() error { return d.lock.Held() }
+	d := &Dir{contents: c, writer: catalog.NewWriter(c.state), owner: owner{o: &c.o, lock: lock}}
+	o.Owns = func() error { return d.owner.lock.Held() }
 	d.log = journal.Open(o, c.log)
+	d.owner.log = d.log
+	d.syncs.written = map[int64]bool{}
+	d.indexQueue = indexQueue{syncs: &d.syncs, rows: map[uint64][]described{}}
+	d.tail = tail{
+		c: c, owner: &d.owner, indexes: &d.indexQueue, syncs: &d.syncs, log: d.log, bad: map[uint64]bool{}, ballast: ballast{o: &c.o},
+	}
+	d.compaction = compaction{c: c, tail: &d.tail}
+	d.queue.open()
 	if err := d.settle(); err != nil {
 		if noSpace(err) {
 			d.o.makeBallast(d.o.Capacity) // the attempt has used up the old one
@@ -122,12 +114,13 @@ func (d *Dir) settle() (err error) {
 		return err
 	}
 	if d.data, err = d.space(false); err == nil {
-		d.indexes, d.indexQueue = newIndexes(d.contents, d.data), newIndexQueue()
-		d.provide()
-		d.keepBallast()
+		d.owner.data, d.syncs.data, d.tail.data, d.compaction.data = d.data, d.data, d.data, d.data
+		d.indexQueue.indexes = newIndexes(d.contents, d.data)
+		d.compaction.provide()
+		d.tail.ballast.keep(d.data.Capacity())
 		//mutation:deferred-indexes-of-dead-writer
 		if !d.contents.log.Closed {
-			d.indexes.catchUp()
+			d.indexQueue.catchUp()
 		}
 	}
 	return err
@@ -141,7 +134,7 @@ func (d *Dir) begin() error {
 	switch {
 	//mutation:unsynced-snapshot-trusted
 	case d.damage() != nil || d.contents.log.Shadowed:
-		return d.compact()
+		return d.compaction.compact()
 	case d.contents.log.Files == 0:
 		return d.log.Begin() // before data files exist: see withoutCatalog
 	}
@@ -156,25 +149,16 @@ func (d *Dir) Space() *segment.Space { return d.data }
 
 // Close commits the changes that were handed over, and releases the directory for the next opener.
 func (d *Dir) Close() error {
-	d.mu.Lock()
-	if d.closed {
-		d.mu.Unlock()
-		return ErrClosed
-	}
-	d.closed = true
-	d.work.Signal()
-	d.mu.Unlock()
-	<-d.ended
-	if d.idle != nil {
-		d.idle.Stop()
+	if err := d.queue.close(); err != nil {
+		return err
 	}
 	end := d.log.Close
-	if len(d.area.records) > 0 {
+	if len(d.tail.area.records) > 0 {
 		end = d.log.Leave
 	}
 	ended := end()
-	if err := errors.Join(ended, d.owns()); err != nil {
+	if err := errors.Join(ended, d.owner.owns()); err != nil {
 		d.data.Bar(err) // another process may own the data files by now
 	}
-	return errors.Join(ended, d.data.Close(), d.lock.Close(), d.o.release())
+	return errors.Join(ended, d.data.Close(), d.owner.lock.Close(), d.o.release())
 }

@@ -7,57 +7,68 @@ import (
 	"velocpy/gocore/base/logring"
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/tier/disk/journal"
+	"velocpy/gocore/tier/disk/segment"
 
 	"golang.org/x/sys/unix"
 )
 
+// owner tells whether this process still owns a directory that it has opened for writing. The committing goroutine owns it.
+type owner struct {
+	o     *Options
+	log   *journal.Log
+	data  *segment.Space
+	lock  vfs.Lock
+	moved bool  // the log has a warning that the directory was renamed
+	lost  error // why this process has lost the directory; nil: it has not
+}
+
 // owns fails with ErrLost when this process has lost the directory: it was removed, or another process may have written to it. The committing goroutine
 // calls it before each group. A directory that was renamed still belongs to this process.
-func (d *Dir) owns() error {
-	if d.lost != nil {
-		return d.lost
+func (w *owner) owns() error {
+	if w.lost != nil {
+		return w.lost
 	}
-	if err := d.whereabouts(); err != nil {
-		return d.lose(err)
+	if err := w.whereabouts(); err != nil {
+		return w.lose(err)
 	}
-	err := d.lock.Held()
+	err := w.lock.Held()
 	if errors.Is(err, vfs.ErrLockLost) && errors.Is(err, unix.ENOENT) {
-		err = d.lockAgain()
+		err = w.lockAgain()
 	}
 	if errors.Is(err, vfs.ErrLockLost) || errors.Is(err, ErrLocked) || errors.Is(err, journal.ErrTaken) {
-		return d.lose(err)
+		return w.lose(err)
 	}
 	return err
 }
 
-func (d *Dir) whereabouts() error {
-	switch d.o.held.Whereabouts() {
+func (w *owner) whereabouts() error {
+	switch w.o.held.Whereabouts() {
 	case vfs.Removed:
 		return errors.New("the directory was removed")
 	case vfs.Moved:
-		if !d.moved {
-			d.moved = true
-			logring.Add(logring.Warning, "the directory of the store in "+d.o.Dir+
+		if !w.moved {
+			w.moved = true
+			logring.Add(logring.Warning, "the directory of the store in "+w.o.Dir+
 				" has another name now, or lies below another mount; the store goes on there, and is found by its new name alone")
 		}
 	default:
-		d.moved = false
+		w.moved = false
 	}
 	return nil
 }
 
 // lockAgain creates a new lock file in place of a removed one. A process that has opened the store since has a lock file of its own, so locking fails. If
 // that process has closed the store and its lock file is gone, the catalog's newest file reveals its writes.
-func (d *Dir) lockAgain() error {
-	err := d.lock.Close()
-	d.lock = released{}
-	lock, lockErr := d.o.lock()
+func (w *owner) lockAgain() error {
+	err := w.lock.Close()
+	w.lock = released{}
+	lock, lockErr := w.o.lock()
 	if lockErr == nil {
-		d.lock = lock
-		lockErr = d.log.Newest()
+		w.lock = lock
+		lockErr = w.log.Newest()
 	}
 	if lockErr == nil {
-		logring.Add(logring.Warning, "the lock file of the store in "+d.o.Dir+" was removed; there is a new one, and no other process had written to the store")
+		logring.Add(logring.Warning, "the lock file of the store in "+w.o.Dir+" was removed; there is a new one, and no other process had written to the store")
 	}
 	return errors.Join(err, lockErr)
 }
@@ -69,8 +80,8 @@ func (released) Held() error  { return vfs.ErrLockLost }
 func (released) Close() error { return nil }
 
 // lose bars all further writes to the directory.
-func (d *Dir) lose(why error) error {
-	d.lost = fmt.Errorf("%s: %w: %w", d.o.Dir, ErrLost, why)
-	d.data.Bar(d.lost)
-	return d.lost
+func (w *owner) lose(why error) error {
+	w.lost = fmt.Errorf("%s: %w: %w", w.o.Dir, ErrLost, why)
+	w.data.Bar(w.lost)
+	return w.lost
 }

@@ -344,7 +344,7 @@ func TestAnIndexIsWrittenAnew(t *testing.T) {
 			s.close()
 			s.open()
 		}
-		if i := s.d.indexes.of[1]; i != nil && i.generation != latest {
+		if i := s.d.indexQueue.of[1]; i != nil && i.generation != latest {
 			latest = i.generation
 			turns++
 		}

@@ -443,16 +443,16 @@ func TestSmallDifferencesAndCommitAreas(t *testing.T) {
 	l := newLineage()
 	s.put("a", model.NumberKey(100), 5000)
 	s.put("a", model.NumberKey(101), 5000)
-	if len(s.d.area.records) == 0 {
+	if len(s.d.tail.area.records) == 0 {
 		t.Fatal("nothing is in the area")
 	}
 	s.do(s.object(l.row(3, 0, 1, s.next), s.next))
-	if len(s.d.area.records) > 0 {
+	if len(s.d.tail.area.records) > 0 {
 		t.Error("a difference is in the area")
 	}
 	s.serial, s.next = 3, s.next+catalog.Block
 	s.put("a", model.NumberKey(102), 5000)
-	if len(s.d.area.records) == 0 {
+	if len(s.d.tail.area.records) == 0 {
 		t.Error("nothing is in the area any more")
 	}
 	want := s.copied().rows()
