@@ -2,7 +2,6 @@ package durable
 
 import (
 	"errors"
-	"fmt"
 	"sync"
 
 	"velocpy/gocore/base/safego"
@@ -11,8 +10,6 @@ import (
 	"velocpy/gocore/tier/disk/journal"
 	"velocpy/gocore/tier/disk/segment"
 )
-
-const lockName = "lock"
 
 // Dir is a directory that is open for writing. Its methods are safe for concurrent use, except Apply and readers of State: the caller serializes those with
 // Guard.
@@ -66,15 +63,6 @@ func Open(o Options) (_ *Dir, err error) {
 		return nil, err
 	}
 	return open(c, lock)
-}
-
-func (o *Options) lock() (vfs.Lock, error) {
-	lock, err := o.FS.Lock(o.path(lockName))
-	if errors.Is(err, vfs.ErrTaken) {
-		//mutation:taken-lock-accepted
-		return nil, fmt.Errorf("%s: %w", o.Dir, ErrLocked)
-	}
-	return lock, err
 }
 
 func open(c *contents, lock vfs.Lock) (*Dir, error) {

@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+const lockName = "lock"
+
 // owner tells whether this process still owns a directory that it has opened for writing. The committing goroutine owns it.
 type owner struct {
 	o     *Options
@@ -20,6 +22,15 @@ type owner struct {
 	lock  vfs.Lock
 	moved bool  // the log has a warning that the directory was renamed
 	lost  error // why this process has lost the directory; nil: it has not
+}
+
+func (o *Options) lock() (vfs.Lock, error) {
+	lock, err := o.FS.Lock(o.path(lockName))
+	if errors.Is(err, vfs.ErrTaken) {
+		//mutation:taken-lock-accepted
+		return nil, fmt.Errorf("%s: %w", o.Dir, ErrLocked)
+	}
+	return lock, err
 }
 
 // owns fails with ErrLost when this process has lost the directory: it was removed, or another process may have written to it. The committing goroutine
