@@ -16,8 +16,17 @@ import "C"
 
 import "velocpy/gocore/device/cuda"
 
-// Driver is the opened driver. The zero value is invalid: use Open.
-type Driver struct{ version int }
+// Driver is the opened driver: its functions, by what they are for. The zero value is invalid: use Open.
+type Driver struct {
+	devices
+	virtualMemory
+	pinnedMemory
+	streams
+	events
+	modules
+
+	version int
+}
 
 var _ cuda.Driver = (*Driver)(nil)
 

@@ -11,8 +11,11 @@ import (
 	"velocpy/gocore/device/cuda"
 )
 
+// modules is the driver's functions for kernels: modules, their functions and launches.
+type modules struct{}
+
 // LoadModule loads kernels: machine code for several GPUs in one image, machine code for one, or PTX text. The driver keeps a copy.
-func (d *Driver) LoadModule(c cuda.Context, image []byte) (cuda.Module, error) {
+func (modules) LoadModule(c cuda.Context, image []byte) (cuda.Module, error) {
 	image = append(slices.Clip(image), 0) // text must end with a zero
 	var module C.handle
 	r := C.velocpy_load_module(C.handle(c), unsafe.Pointer(unsafe.SliceData(image)), &module)
@@ -20,12 +23,12 @@ func (d *Driver) LoadModule(c cuda.Context, image []byte) (cuda.Module, error) {
 }
 
 // UnloadModule unloads the kernels; none may be queued any more.
-func (d *Driver) UnloadModule(c cuda.Context, m cuda.Module) error {
+func (modules) UnloadModule(c cuda.Context, m cuda.Module) error {
 	return failure("cuModuleUnload", C.velocpy_unload_module(C.handle(c), C.handle(m)))
 }
 
 // Function finds a kernel by its unmangled name.
-func (d *Driver) Function(c cuda.Context, m cuda.Module, name string) (cuda.Function, error) {
+func (modules) Function(c cuda.Context, m cuda.Module, name string) (cuda.Function, error) {
 	text := C.CString(name)
 	defer C.free(unsafe.Pointer(text))
 	var function C.handle
@@ -34,7 +37,7 @@ func (d *Driver) Function(c cuda.Context, m cuda.Module, name string) (cuda.Func
 }
 
 // Launch queues a kernel with one parameter in the stream. The parameter is read before Launch returns.
-func (d *Driver) Launch(c cuda.Context, f cuda.Function, blocks, threads, shared int, s cuda.Stream, parameter []byte) error {
+func (modules) Launch(c cuda.Context, f cuda.Function, blocks, threads, shared int, s cuda.Stream, parameter []byte) error {
 	r := C.velocpy_launch(C.handle(c), C.handle(f), C.uint(blocks), C.uint(threads), C.uint(shared), C.handle(s),
 		unsafe.Pointer(unsafe.SliceData(parameter)), C.size_t(len(parameter)))
 	return failure("cuLaunchKernel", r)
