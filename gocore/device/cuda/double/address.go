@@ -42,7 +42,15 @@ type physical struct {
 	mapped, released bool
 }
 
-func (d *Driver) newPlace(n, align int64) (*place, error) {
+// virtualMemory is ranges of addresses, and the device memory that is mapped at them.
+type virtualMemory struct {
+	*state
+
+	places   []*place
+	memories map[cuda.Memory]*physical
+}
+
+func (vm *virtualMemory) newPlace(n, align int64) (*place, error) {
 	m, err := memory.Map(Purpose, n+align)
 	if err != nil {
 		return nil, err
@@ -54,7 +62,7 @@ func (d *Driver) newPlace(n, align int64) (*place, error) {
 		_ = m.Unmap()
 		return nil, err
 	}
-	d.places = append(d.places, p)
+	vm.places = append(vm.places, p)
 	return p, nil
 }
 
@@ -81,8 +89,8 @@ func (p *place) shut(s Span) {
 }
 
 // at finds the place that contains an address, freed or not.
-func (d *Driver) at(a cuda.Pointer) *place {
-	for _, p := range d.places {
+func (vm *virtualMemory) at(a cuda.Pointer) *place {
+	for _, p := range vm.places {
 		if p.span.At <= a && a < p.span.end() {
 			return p
 		}
@@ -91,8 +99,8 @@ func (d *Driver) at(a cuda.Pointer) *place {
 }
 
 // reachable tells whether work may touch a range now: it is not device memory, or all of it is mapped and accessible.
-func (d *Driver) reachable(s Span) bool {
-	p := d.at(s.At)
+func (vm *virtualMemory) reachable(s Span) bool {
+	p := vm.at(s.At)
 	if p == nil || s.Bytes == 0 {
 		return true
 	}
@@ -106,14 +114,14 @@ func (d *Driver) reachable(s Span) bool {
 }
 
 // pinnedOrDevice tells whether a kernel may touch a range: device memory, or pinned host memory, in any number of pieces.
-func (d *Driver) pinnedOrDevice(s Span) bool {
-	if s.Bytes == 0 || d.at(s.At) != nil || d.cfg.Attributes[cuda.ReadsPageable] != 0 {
+func (vm *virtualMemory) pinnedOrDevice(s Span) bool {
+	if s.Bytes == 0 || vm.at(s.At) != nil || vm.cfg.Attributes[cuda.ReadsPageable] != 0 {
 		return true
 	}
 	next := s.At
 	for more := true; more && next < s.end(); {
 		more = false
-		for _, p := range d.pins {
+		for _, p := range vm.pinned.pins {
 			if p.span.At <= next && next < p.span.end() {
 				next, more = p.span.end(), true
 			}
@@ -128,35 +136,35 @@ func (p *place) partly(s Span) bool {
 }
 
 // gone is called when a range's memory is freed.
-func (d *Driver) gone(call string, s Span) {
-	d.taken(call, s)
-	for _, open := range d.watch.forget(s) {
-		d.wrong("%s of %v while nobody has waited for %s", call, s, open)
+func (vm *virtualMemory) gone(call string, s Span) {
+	vm.queues.taken(call, s)
+	for _, open := range vm.queues.watch.forget(s) {
+		vm.checks.wrong("%s of %v while nobody has waited for %s", call, s, open)
 	}
 }
 
 // Granularity implements cuda.Driver.
-func (d *Driver) Granularity(number int) (int64, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	_, err := d.device("Granularity", number)
-	return d.cfg.Granularity, err
+func (vm *virtualMemory) Granularity(number int) (int64, error) {
+	vm.mu.Lock()
+	defer vm.mu.Unlock()
+	_, err := vm.devices.device("Granularity", number)
+	return vm.cfg.Granularity, err
 }
 
-func (d *Driver) grained(n int64) bool { return n > 0 && n%d.cfg.Granularity == 0 }
+func (vm *virtualMemory) grained(n int64) bool { return n > 0 && n%vm.cfg.Granularity == 0 }
 
 // ReserveAddress implements cuda.Driver.
-func (d *Driver) ReserveAddress(n, align int64) (cuda.Pointer, error) {
+func (vm *virtualMemory) ReserveAddress(n, align int64) (cuda.Pointer, error) {
 	const call = "ReserveAddress"
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err := d.enter(call); err != nil {
+	vm.mu.Lock()
+	defer vm.mu.Unlock()
+	if err := vm.enter(call); err != nil {
 		return 0, err
 	}
-	if !d.grained(n) || align < 0 || align&(align-1) != 0 {
+	if !vm.grained(n) || align < 0 || align&(align-1) != 0 {
 		return 0, fail(call, cuda.InvalidValue)
 	}
-	p, err := d.newPlace(n, max(align, d.cfg.Granularity))
+	p, err := vm.newPlace(n, max(align, vm.cfg.Granularity))
 	if err != nil {
 		return 0, fail(call, cuda.OutOfMemory)
 	}
@@ -164,54 +172,54 @@ func (d *Driver) ReserveAddress(n, align int64) (cuda.Pointer, error) {
 }
 
 // FreeAddress implements cuda.Driver.
-func (d *Driver) FreeAddress(at cuda.Pointer, n int64) error {
+func (vm *virtualMemory) FreeAddress(at cuda.Pointer, n int64) error {
 	const call = "FreeAddress"
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err := d.enter(call); err != nil {
+	vm.mu.Lock()
+	defer vm.mu.Unlock()
+	if err := vm.enter(call); err != nil {
 		return err
 	}
-	p := d.at(at)
+	p := vm.at(at)
 	if p == nil || p.freed || p.foreign || p.span != span(at, n) {
-		d.wrong("%s of %v, which is no reservation", call, span(at, n))
+		vm.checks.wrong("%s of %v, which is no reservation", call, span(at, n))
 		return fail(call, cuda.InvalidValue)
 	}
 	if len(p.chunks) > 0 {
-		d.wrong("%s of %v, of which something is mapped", call, p.span)
+		vm.checks.wrong("%s of %v, of which something is mapped", call, p.span)
 		return fail(call, cuda.InvalidValue)
 	}
-	d.gone(call, p.span)
+	vm.gone(call, p.span)
 	p.freed = true
 	return nil
 }
 
 // CreateMemory implements cuda.Driver.
-func (d *Driver) CreateMemory(c cuda.Context, number int, n int64) (cuda.Memory, error) {
+func (vm *virtualMemory) CreateMemory(c cuda.Context, number int, n int64) (cuda.Memory, error) {
 	const call = "CreateMemory"
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	g, err := d.within(call, c)
+	vm.mu.Lock()
+	defer vm.mu.Unlock()
+	g, err := vm.within(call, c)
 	if err != nil {
 		return 0, err
 	}
-	if g.number != number || !d.grained(n) {
+	if g.number != number || !vm.grained(n) {
 		return 0, fail(call, cuda.InvalidValue)
 	}
-	if n > d.free(g) {
+	if n > vm.devices.free(g) {
 		return 0, fail(call, cuda.OutOfMemory)
 	}
 	g.used += n
-	h := cuda.Memory(d.handle())
-	d.memories[h] = &physical{gpu: g, bytes: n}
+	h := cuda.Memory(vm.handle())
+	vm.memories[h] = &physical{gpu: g, bytes: n}
 	return h, nil
 }
 
 // ReleaseMemory implements cuda.Driver. A mapping, and its memory, stays until Unmap.
-func (d *Driver) ReleaseMemory(h cuda.Memory) error {
+func (vm *virtualMemory) ReleaseMemory(h cuda.Memory) error {
 	const call = "ReleaseMemory"
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	m, err := d.memory(call, h)
+	vm.mu.Lock()
+	defer vm.mu.Unlock()
+	m, err := vm.memory(call, h)
 	if err != nil {
 		return err
 	}
@@ -220,15 +228,15 @@ func (d *Driver) ReleaseMemory(h cuda.Memory) error {
 	return nil
 }
 
-func (d *Driver) memory(call string, h cuda.Memory) (*physical, error) {
-	m := d.memories[h]
+func (vm *virtualMemory) memory(call string, h cuda.Memory) (*physical, error) {
+	m := vm.memories[h]
 	if m == nil || m.released {
-		d.calls[call]++
-		d.wrong("%s of memory %#x, which was released or never was", call, uintptr(h))
+		vm.checks.calls[call]++
+		vm.checks.wrong("%s of memory %#x, which was released or never was", call, uintptr(h))
 		return nil, fail(call, cuda.InvalidHandle)
 	}
-	d.calls[call]++
-	return m, d.failing(call, m.gpu)
+	vm.checks.calls[call]++
+	return m, vm.faults.failing(call, m.gpu)
 }
 
 func (m *physical) drop() {
@@ -238,19 +246,19 @@ func (m *physical) drop() {
 }
 
 // Map implements cuda.Driver.
-func (d *Driver) Map(at cuda.Pointer, n int64, h cuda.Memory) error {
+func (vm *virtualMemory) Map(at cuda.Pointer, n int64, h cuda.Memory) error {
 	const call = "Map"
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	m, err := d.memory(call, h)
+	vm.mu.Lock()
+	defer vm.mu.Unlock()
+	m, err := vm.memory(call, h)
 	if err != nil {
 		return err
 	}
-	s, p := span(at, n), d.at(at)
+	s, p := span(at, n), vm.at(at)
 	if n < m.bytes {
 		return fail(call, cuda.NotSupported)
 	}
-	if n != m.bytes || m.mapped || p == nil || p.freed || p.foreign || !p.span.holds(s) || int64(at-p.span.At)%d.cfg.Granularity != 0 {
+	if n != m.bytes || m.mapped || p == nil || p.freed || p.foreign || !p.span.holds(s) || int64(at-p.span.At)%vm.cfg.Granularity != 0 {
 		return fail(call, cuda.InvalidValue)
 	}
 	if p.partly(s) {
@@ -263,9 +271,9 @@ func (d *Driver) Map(at cuda.Pointer, n int64, h cuda.Memory) error {
 }
 
 // mapped finds the chunks that exactly cover a range.
-func (d *Driver) mapped(call string, s Span) (*place, []*chunk, error) {
-	d.calls[call]++
-	p := d.at(s.At)
+func (vm *virtualMemory) mapped(call string, s Span) (*place, []*chunk, error) {
+	vm.checks.calls[call]++
+	p := vm.at(s.At)
 	if p == nil || p.freed || p.foreign {
 		return nil, nil, fail(call, cuda.InvalidValue)
 	}
@@ -279,18 +287,18 @@ func (d *Driver) mapped(call string, s Span) (*place, []*chunk, error) {
 	if len(found) == 0 || next != s.end() {
 		return nil, nil, fail(call, cuda.InvalidValue)
 	}
-	return p, found, d.failing(call, found[0].memory.gpu)
+	return p, found, vm.faults.failing(call, found[0].memory.gpu)
 }
 
 // Unmap implements cuda.Driver, for one or several whole mappings.
-func (d *Driver) Unmap(at cuda.Pointer, n int64) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	p, found, err := d.mapped("Unmap", span(at, n))
+func (vm *virtualMemory) Unmap(at cuda.Pointer, n int64) error {
+	vm.mu.Lock()
+	defer vm.mu.Unlock()
+	p, found, err := vm.mapped("Unmap", span(at, n))
 	if err != nil {
 		return err
 	}
-	d.gone("Unmap", span(at, n))
+	vm.gone("Unmap", span(at, n))
 	for _, c := range found {
 		p.shut(c.span)
 		c.memory.mapped = false
@@ -301,14 +309,14 @@ func (d *Driver) Unmap(at cuda.Pointer, n int64) error {
 }
 
 // SetAccess implements cuda.Driver, for one or several whole mappings.
-func (d *Driver) SetAccess(at cuda.Pointer, n int64, number int) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	p, found, err := d.mapped("SetAccess", span(at, n))
+func (vm *virtualMemory) SetAccess(at cuda.Pointer, n int64, number int) error {
+	vm.mu.Lock()
+	defer vm.mu.Unlock()
+	p, found, err := vm.mapped("SetAccess", span(at, n))
 	if err != nil {
 		return err
 	}
-	if number < 0 || number >= len(d.gpus) {
+	if number < 0 || number >= len(vm.gpus) {
 		return fail("SetAccess", cuda.InvalidDevice)
 	}
 	for _, c := range found {
@@ -327,15 +335,15 @@ func (d *Driver) SetAccess(at cuda.Pointer, n int64, number int) error {
 const pageBytes = 4096
 
 // Allocate gives device memory to the application, for its arrays.
-func (d *Driver) Allocate(device int, n int64) (cuda.Pointer, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	g := d.gpus[device]
-	if n <= 0 || n > d.free(g) {
+func (vm *virtualMemory) Allocate(device int, n int64) (cuda.Pointer, error) {
+	vm.mu.Lock()
+	defer vm.mu.Unlock()
+	g := vm.gpus[device]
+	if n <= 0 || n > vm.devices.free(g) {
 		return 0, fail("Allocate", cuda.OutOfMemory)
 	}
 	n = (n + pageBytes - 1) &^ (pageBytes - 1)
-	p, err := d.newPlace(n, pageBytes)
+	p, err := vm.newPlace(n, pageBytes)
 	if err != nil {
 		return 0, fail("Allocate", cuda.OutOfMemory)
 	}
@@ -349,15 +357,15 @@ func (d *Driver) Allocate(device int, n int64) (cuda.Pointer, error) {
 }
 
 // Deallocate frees an application's memory. Later work that touches it is misuse.
-func (d *Driver) Deallocate(at cuda.Pointer) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	p := d.at(at)
+func (vm *virtualMemory) Deallocate(at cuda.Pointer) {
+	vm.mu.Lock()
+	defer vm.mu.Unlock()
+	p := vm.at(at)
 	if p == nil || !p.foreign || p.freed {
-		d.wrong("Deallocate of %#x", at)
+		vm.checks.wrong("Deallocate of %#x", at)
 		return
 	}
-	d.gone("Deallocate", p.span)
+	vm.gone("Deallocate", p.span)
 	p.shut(p.span)
 	p.chunks, p.freed = nil, true
 	p.gpu.used -= p.span.Bytes
@@ -365,11 +373,11 @@ func (d *Driver) Deallocate(at cuda.Pointer) {
 
 // Bytes is a view of memory that is accessible now: an array of the application, or a slot of a cache. The caller must have waited for the work that
 // writes it.
-func (d *Driver) Bytes(at cuda.Pointer, n int64) []byte {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	p := d.at(at)
-	if p == nil || !p.span.holds(span(at, n)) || !d.reachable(span(at, n)) {
+func (vm *virtualMemory) Bytes(at cuda.Pointer, n int64) []byte {
+	vm.mu.Lock()
+	defer vm.mu.Unlock()
+	p := vm.at(at)
+	if p == nil || !p.span.holds(span(at, n)) || !vm.reachable(span(at, n)) {
 		return nil
 	}
 	return p.view(span(at, n))

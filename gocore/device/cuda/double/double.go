@@ -68,27 +68,39 @@ func (s Span) holds(o Span) bool         { return s.At <= o.At && o.end() <= s.e
 func (s Span) String() string            { return fmt.Sprintf("[%#x, +%d)", s.At, s.Bytes) }
 func span(at cuda.Pointer, n int64) Span { return Span{at, n} }
 
-// Driver implements cuda.Driver.
+// Driver implements cuda.Driver. Its parts are one concern each, with the state that only this concern has.
 type Driver struct {
+	*state
+	*devices
+	*virtualMemory
+	*pinnedMemory
+	*streams
+	*queues
+	*events
+	*copies
+	*modules
+	*faults
+	*checks
+}
+
+// state is what the parts share, and how they reach one another.
+type state struct {
 	cfg Config
 
-	mu        sync.Mutex
-	random    *rand.Rand
-	gpus      []*gpu
-	handles   uintptr
-	streams   map[cuda.Stream]*stream
-	threads   map[thread]*stream
-	events    map[cuda.Event]*event
-	memories  map[cuda.Memory]*physical
-	modules   map[cuda.Module]*gpu
-	functions map[cuda.Function]*function
-	places    []*place
-	pins      []*pin
-	pinned    int64
-	failures  map[string][]*failure
-	calls     map[string]int
-	misuse    []string
-	watch     watch
+	mu      sync.Mutex // guards the state of all parts
+	gpus    []*gpu
+	handles uintptr
+
+	devices *devices
+	virtual *virtualMemory
+	pinned  *pinnedMemory
+	streams *streams
+	queues  *queues
+	events  *events
+	copies  *copies
+	modules *modules
+	faults  *faults
+	checks  *checks
 }
 
 var _ cuda.Driver = (*Driver)(nil)
@@ -126,162 +138,76 @@ func New(cfg Config) *Driver {
 	if cfg.Twins == nil {
 		cfg.Twins, cfg.Touches = kernel.Twin, kernel.Touches
 	}
-	d := &Driver{
-		cfg: cfg, random: rand.New(rand.NewPCG(cfg.Seed, 1)), handles: 0x1000,
-		streams: map[cuda.Stream]*stream{}, threads: map[thread]*stream{}, events: map[cuda.Event]*event{},
-		memories: map[cuda.Memory]*physical{}, modules: map[cuda.Module]*gpu{}, functions: map[cuda.Function]*function{},
-		failures: map[string][]*failure{}, calls: map[string]int{},
-	}
+	s := &state{cfg: cfg, handles: 0x1000}
 	for i := range cfg.Devices {
 		g := &gpu{number: i, countdown: -1}
 		g.legacy = &stream{gpu: g, name: fmt.Sprintf("the legacy stream of device %d", i)}
-		d.gpus = append(d.gpus, g)
+		s.gpus = append(s.gpus, g)
 	}
-	return d
+	return assemble(s)
+}
+
+// assemble makes the parts of a driver, each with the state that all share.
+func assemble(s *state) *Driver {
+	s.devices = &devices{state: s}
+	s.virtual = &virtualMemory{state: s, memories: map[cuda.Memory]*physical{}}
+	s.pinned = &pinnedMemory{state: s}
+	s.streams = &streams{state: s, byHandle: map[cuda.Stream]*stream{}, ofThreads: map[thread]*stream{}}
+	s.queues = &queues{state: s, random: rand.New(rand.NewPCG(s.cfg.Seed, 1))}
+	s.events = &events{state: s, byHandle: map[cuda.Event]*event{}}
+	s.copies = &copies{state: s}
+	s.modules = &modules{state: s, loaded: map[cuda.Module]*gpu{}, functions: map[cuda.Function]*function{}}
+	s.faults = &faults{state: s, failures: map[string][]*failure{}}
+	s.checks = &checks{state: s, calls: map[string]int{}}
+	return &Driver{
+		state: s, devices: s.devices, virtualMemory: s.virtual, pinnedMemory: s.pinned, streams: s.streams, queues: s.queues, events: s.events,
+		copies: s.copies, modules: s.modules, faults: s.faults, checks: s.checks,
+	}
 }
 
 // Close waits for queued work and frees all memory. No call may run concurrently or afterwards.
 func (d *Driver) Close() {
-	d.Settle()
+	d.queues.Settle()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, p := range d.places {
+	for _, p := range d.virtual.places {
 		_ = p.mapping.Unmap()
 	}
-	for _, p := range d.pins {
+	for _, p := range d.pinned.pins {
 		if p.mapping != nil {
 			_ = p.mapping.Unmap()
 		}
 	}
-	d.places, d.pins = nil, nil
+	d.virtual.places, d.pinned.pins = nil, nil
 }
 
-func (d *Driver) handle() uintptr {
-	d.handles += 0x10
-	return d.handles
+func (s *state) handle() uintptr {
+	s.handles += 0x10
+	return s.handles
 }
 
 // enter begins a call without a context.
-func (d *Driver) enter(call string) error {
-	d.calls[call]++
-	return d.failing(call, nil)
+func (s *state) enter(call string) error {
+	s.checks.calls[call]++
+	return s.faults.failing(call, nil)
 }
 
 // within begins a call in a context.
-func (d *Driver) within(call string, c cuda.Context) (*gpu, error) {
-	d.calls[call]++
+func (s *state) within(call string, c cuda.Context) (*gpu, error) {
+	s.checks.calls[call]++
 	i := int(c) - contextBase
-	if i < 0 || i >= len(d.gpus) || d.gpus[i].retained == 0 {
-		d.wrong("%s in a context that is not retained", call)
+	if i < 0 || i >= len(s.gpus) || s.gpus[i].retained == 0 {
+		s.checks.wrong("%s in a context that is not retained", call)
 		return nil, fail(call, cuda.InvalidContext)
 	}
-	return d.gpus[i], d.failing(call, d.gpus[i])
+	return s.gpus[i], s.faults.failing(call, s.gpus[i])
 }
 
-func (d *Driver) device(call string, number int) (*gpu, error) {
-	if err := d.enter(call); err != nil {
-		return nil, err
-	}
-	if number < 0 || number >= len(d.gpus) {
-		return nil, fail(call, cuda.InvalidDevice)
-	}
-	return d.gpus[number], nil
+// outside runs fn without the lock.
+func (s *state) outside(fn func()) {
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	fn()
 }
 
 func fail(call string, code cuda.Code) error { return &cuda.Error{Call: call, Code: code} }
-
-// Version implements cuda.Driver.
-func (d *Driver) Version() (int, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.cfg.Version, d.enter("Version")
-}
-
-// Devices implements cuda.Driver.
-func (d *Driver) Devices() (int, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return len(d.gpus), d.enter("Devices")
-}
-
-// DeviceName implements cuda.Driver.
-func (d *Driver) DeviceName(number int) (string, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	_, err := d.device("DeviceName", number)
-	return "Double", err
-}
-
-// DeviceUUID implements cuda.Driver.
-func (d *Driver) DeviceUUID(number int) ([16]byte, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	_, err := d.device("DeviceUUID", number)
-	return [16]byte{0: 0xD0, 15: byte(number)}, err
-}
-
-// DeviceAttribute implements cuda.Driver.
-func (d *Driver) DeviceAttribute(a cuda.Attribute, number int) (int, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if _, err := d.device("DeviceAttribute", number); err != nil {
-		return 0, err
-	}
-	if v, ok := d.cfg.Attributes[a]; ok {
-		return v, nil
-	}
-	switch a {
-	case cuda.ComputeMajor:
-		return 9, nil
-	case cuda.Processors:
-		return 132, nil
-	case cuda.PCIBus:
-		return 0x10 + number, nil
-	case cuda.SupportsVMM:
-		return 1, nil
-	case cuda.CopyEngines:
-		return 3, nil
-	}
-	return 0, nil
-}
-
-// RetainPrimary implements cuda.Driver.
-func (d *Driver) RetainPrimary(number int) (cuda.Context, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	g, err := d.device("RetainPrimary", number)
-	if err != nil {
-		return 0, err
-	}
-	g.retained++
-	return g.context(), nil
-}
-
-// ReleasePrimary implements cuda.Driver.
-func (d *Driver) ReleasePrimary(number int) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	g, err := d.device("ReleasePrimary", number)
-	if err != nil {
-		return err
-	}
-	if g.retained == 0 {
-		d.wrong("ReleasePrimary of device %d, which nobody retains", number)
-		return fail("ReleasePrimary", cuda.InvalidContext)
-	}
-	g.retained--
-	return nil
-}
-
-// MemoryInfo implements cuda.Driver.
-func (d *Driver) MemoryInfo(c cuda.Context) (free, total int64, err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	g, err := d.within("MemoryInfo", c)
-	if err != nil {
-		return 0, 0, err
-	}
-	return d.free(g), d.cfg.Memory, nil
-}
-
-func (d *Driver) free(g *gpu) int64 { return max(0, d.cfg.Memory-g.used-g.occupied) }

@@ -14,44 +14,52 @@ type pin struct {
 	mapping *memory.Mapping // of AllocateHost
 }
 
+// pinnedMemory is the host memory that devices reach.
+type pinnedMemory struct {
+	*state
+
+	pins  []*pin
+	bytes int64 // of all pins
+}
+
 // Register implements cuda.Driver.
-func (d *Driver) Register(c cuda.Context, at unsafe.Pointer, n int64) error {
+func (pm *pinnedMemory) Register(c cuda.Context, at unsafe.Pointer, n int64) error {
 	const call = "Register"
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if _, err := d.within(call, c); err != nil {
+	pm.mu.Lock()
+	defer pm.mu.Unlock()
+	if _, err := pm.within(call, c); err != nil {
 		return err
 	}
 	if at == nil || n <= 0 {
 		return fail(call, cuda.InvalidValue)
 	}
 	s := span(cuda.Pointer(at), n)
-	if slices.ContainsFunc(d.pins, func(p *pin) bool { return p.span.meets(s) }) {
+	if slices.ContainsFunc(pm.pins, func(p *pin) bool { return p.span.meets(s) }) {
 		return fail(call, cuda.AlreadyRegistered)
 	}
-	return d.addPin(call, &pin{span: s})
+	return pm.addPin(call, &pin{span: s})
 }
 
-func (d *Driver) addPin(call string, p *pin) error {
-	if d.cfg.Pinned != 0 && d.pinned+p.span.Bytes > d.cfg.Pinned {
+func (pm *pinnedMemory) addPin(call string, p *pin) error {
+	if pm.cfg.Pinned != 0 && pm.bytes+p.span.Bytes > pm.cfg.Pinned {
 		return fail(call, cuda.OutOfMemory)
 	}
-	d.pinned += p.span.Bytes
-	d.pins = append(d.pins, p)
+	pm.bytes += p.span.Bytes
+	pm.pins = append(pm.pins, p)
 	return nil
 }
 
 // Unregister implements cuda.Driver.
-func (d *Driver) Unregister(c cuda.Context, at unsafe.Pointer) error {
-	return d.unpin("Unregister", c, at, false, cuda.NotRegistered)
+func (pm *pinnedMemory) Unregister(c cuda.Context, at unsafe.Pointer) error {
+	return pm.unpin("Unregister", c, at, false, cuda.NotRegistered)
 }
 
 // AllocateHost implements cuda.Driver.
-func (d *Driver) AllocateHost(c cuda.Context, n int64) (unsafe.Pointer, error) {
+func (pm *pinnedMemory) AllocateHost(c cuda.Context, n int64) (unsafe.Pointer, error) {
 	const call = "AllocateHost"
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if _, err := d.within(call, c); err != nil {
+	pm.mu.Lock()
+	defer pm.mu.Unlock()
+	if _, err := pm.within(call, c); err != nil {
 		return nil, err
 	}
 	if n <= 0 {
@@ -61,7 +69,7 @@ func (d *Driver) AllocateHost(c cuda.Context, n int64) (unsafe.Pointer, error) {
 	if err != nil {
 		return nil, fail(call, cuda.OutOfMemory)
 	}
-	if err := d.addPin(call, &pin{span: span(cuda.Pointer(m.Base()), n), mapping: m}); err != nil {
+	if err := pm.addPin(call, &pin{span: span(cuda.Pointer(m.Base()), n), mapping: m}); err != nil {
 		_ = m.Unmap()
 		return nil, err
 	}
@@ -69,27 +77,27 @@ func (d *Driver) AllocateHost(c cuda.Context, n int64) (unsafe.Pointer, error) {
 }
 
 // FreeHost implements cuda.Driver.
-func (d *Driver) FreeHost(c cuda.Context, at unsafe.Pointer) error {
-	return d.unpin("FreeHost", c, at, true, cuda.InvalidValue)
+func (pm *pinnedMemory) FreeHost(c cuda.Context, at unsafe.Pointer) error {
+	return pm.unpin("FreeHost", c, at, true, cuda.InvalidValue)
 }
 
-func (d *Driver) unpin(call string, c cuda.Context, at unsafe.Pointer, allocated bool, otherwise cuda.Code) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if _, err := d.within(call, c); err != nil {
+func (pm *pinnedMemory) unpin(call string, c cuda.Context, at unsafe.Pointer, allocated bool, otherwise cuda.Code) error {
+	pm.mu.Lock()
+	defer pm.mu.Unlock()
+	if _, err := pm.within(call, c); err != nil {
 		return err
 	}
-	i := slices.IndexFunc(d.pins, func(p *pin) bool { return p.span.At == cuda.Pointer(at) && allocated == (p.mapping != nil) })
+	i := slices.IndexFunc(pm.pins, func(p *pin) bool { return p.span.At == cuda.Pointer(at) && allocated == (p.mapping != nil) })
 	if i < 0 {
-		if slices.ContainsFunc(d.pins, func(p *pin) bool { return p.span.meets(span(cuda.Pointer(at), 1)) }) {
+		if slices.ContainsFunc(pm.pins, func(p *pin) bool { return p.span.meets(span(cuda.Pointer(at), 1)) }) {
 			otherwise = cuda.InvalidValue
 		}
 		return fail(call, otherwise)
 	}
-	p := d.pins[i]
-	d.gone(call, p.span)
-	d.pins = slices.Delete(d.pins, i, i+1)
-	d.pinned -= p.span.Bytes
+	p := pm.pins[i]
+	pm.virtual.gone(call, p.span)
+	pm.pins = slices.Delete(pm.pins, i, i+1)
+	pm.bytes -= p.span.Bytes
 	if p.mapping != nil {
 		_ = p.mapping.Unmap()
 	}
