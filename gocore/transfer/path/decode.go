@@ -55,29 +55,46 @@ func (p *Path) wanted() (all []model.Span) {
 	return all
 }
 
+// decoder decodes the bytes of one path on their way.
+type decoder struct {
+	*Path
+
+	read atomic.Int64 // bytes that were read: of the source, and of the other objects that it needs
+}
+
 // decode brings the plain bytes to their place in the sink's memory, or in memory that stands for it.
-func (p *Path) decode(to []byte) error {
+func (dec *decoder) decode(to []byte) error {
 	if to == nil {
 		return status.New(status.Unavailable, "encoded bytes are decoded only to memory that the host can address")
 	}
-	var read atomic.Int64
-	from := func(at int64, room []byte) error {
-		read.Add(int64(len(room)))
-		return p.readOwn(at, room)
-	}
 	var err error
-	if p.difference() != nil {
-		err = p.decodeDifference(from, &read, to)
+	if dec.difference() != nil {
+		err = dec.decodeDifference(to)
 	} else {
-		err = regions.Decode(p.version.Layout.Spans, p.version.Encoding, p.wanted(), from, to, p.arrived, p.options())
+		err = regions.Decode(dec.version.Layout.Spans, dec.version.Encoding, dec.wanted(), dec.readOwn, to, dec.arrived, dec.options())
 	}
-	if p.x.To < 0 {
-		p.x.Fetched = read.Load()
+	if dec.x.To < 0 {
+		dec.x.Fetched = dec.read.Load()
 	}
-	if err = p.explained(err); err == nil && p.o.Read != nil { // bytes between regions do not arrive, so no stage knows that all have been read
-		p.o.Read()
+	if err = dec.explained(err); err == nil && dec.o.Read != nil { // bytes between regions do not arrive, so no stage knows that all have been read
+		dec.o.Read()
 	}
 	return err
+}
+
+// decodeUp brings up the plain bytes of an object.
+func (dec *decoder) decodeUp(to []byte) error {
+	err := dec.decodeDifference(to)
+	if err == nil && dec.o.Read != nil {
+		dec.o.Read()
+	}
+	return err
+}
+
+// readOwn reads bytes of the source.
+func (dec *decoder) readOwn(at int64, room []byte) error {
+	dec.read.Add(int64(len(room)))
+	return dec.source.Read(at, room, func(int64, int64) {})
 }
 
 // explained says of damaged containers that they are.

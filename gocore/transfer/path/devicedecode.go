@@ -28,7 +28,7 @@ func (p *Path) decodeToDevice(s *deviceSlot) error {
 		return err
 	}
 	bytes := m.Bytes(0, m.Size())
-	if err = p.decode(bytes); err == nil {
+	if err = (&decoder{Path: p}).decode(bytes); err == nil {
 		err = s.Write(0, bytes)
 	}
 	return errors.Join(err, m.Unmap())
@@ -38,7 +38,7 @@ func (p *Path) decodeToDevice(s *deviceSlot) error {
 // before it has changed anything that matters, if the device cannot decode.
 func (s *deviceSlot) decodeOnDevice(encoding *model.Encoding, from []byte) error {
 	p := s.p
-	d := &deviceDecoder{s: s, from: from, kinds: p.kinds()}
+	d := &deviceDecoder{s: s, from: from, kinds: kindsOf(p.version.Layout)}
 	if p.anchor != nil && !p.anchor.Device {
 		d.anchor = p.anchor.containers(p.version.Layout.Spans, encoding.Containers(p.version.Layout.Spans))
 	}

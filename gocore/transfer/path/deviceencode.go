@@ -82,7 +82,7 @@ func encodeOnDevice(paths []*Path) []error {
 	e := &deviceEncoder{a: first.a, lane: first.lane, in: paths[0].o.Staging}
 	for _, p := range paths {
 		s, _ := p.source.(*deviceSlot)
-		e.slots = append(e.slots, &encodedSlot{p: p, s: s, to: p.sink.Bytes(), most: p.most()})
+		e.slots = append(e.slots, &encodedSlot{p: p, s: s, to: p.sink.Bytes(), most: p.encoder.most()})
 	}
 	e.fail(e.loadKernels())
 	e.begin()
@@ -93,7 +93,7 @@ func encodeOnDevice(paths []*Path) []error {
 	for i, s := range e.slots {
 		if failed[i] = s.err; s.err == nil {
 			did := &s.p.result.Staged
-			did.Encoding, did.Choices, did.Together = &model.Encoding{Part: e.part(), Lengths: s.lengths}, s.p.plan.Choices, len(paths)
+			did.Encoding, did.Choices, did.Together = &model.Encoding{Part: e.part(), Lengths: s.lengths}, s.p.encoder.plan.Choices, len(paths)
 			did.Call, e.call = e.call, Call{}
 		}
 	}
@@ -163,7 +163,7 @@ func (e *deviceEncoder) cut() (groups [][]coded) {
 	}
 	for _, s := range e.slots {
 		for i, span := range s.p.version.Layout.Spans {
-			choice := s.p.plan.Choices[i]
+			choice := s.p.encoder.plan.Choices[i]
 			for from := span.Offset; from < span.End(); from += e.part() {
 				add(coded{Container: device.Container{Bytes: min(e.part(), span.End()-from), Kind: choice.Kind, Modes: choice.Modes}, slot: s, from: from})
 			}

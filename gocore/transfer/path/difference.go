@@ -6,8 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"go.uber.org/atomic"
-
 	"velocpy/gocore/base/description"
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
@@ -30,7 +28,7 @@ type Lineage interface {
 
 // runDifference is run. A lineage is left when the object that the transfer writes has been committed, or given up.
 func (p *Path) runDifference() error {
-	if p.lineage == nil {
+	if p.encoder.lineage == nil {
 		return p.run()
 	}
 	err := errUnfinished
@@ -38,7 +36,7 @@ func (p *Path) runDifference() error {
 		if err != nil {
 			p.result.Staged.Difference = nil
 		}
-		p.lineage.Leave(p.result.Staged.Difference)
+		p.encoder.lineage.Leave(p.result.Staged.Difference)
 	}()
 	err = p.run()
 	return err
@@ -48,40 +46,40 @@ func (p *Path) runDifference() error {
 var errUnfinished = errors.New("the transfer has not ended")
 
 // writeDifference writes the bytes that no earlier object of the lineage has.
-func (p *Path) writeDifference() error {
-	l, slot, began := p.version.Layout, p.source.Bytes(), time.Now()
+func (enc *encoder) writeDifference() error {
+	l, slot, began := enc.version.Layout, enc.source.Bytes(), time.Now()
 	all := make([]dedup.Region, len(l.Spans))
 	for i, name := range description.Names(&l.Layout) {
 		all[i] = dedup.Region{Name: name, Bytes: slot[l.Spans[i].Offset:l.Spans[i].End()]}
 	}
-	draft, sources, err := p.lineage.Draft(all)
+	draft, sources, err := enc.lineage.Draft(all)
 	if err != nil {
 		return err
 	}
-	choices := p.plan.Choices
+	choices := enc.plan.Choices
 	if choices == nil {
-		choices = p.plainChoices()
+		choices = plainChoices(enc.version.Layout)
 	}
-	o, w, s := p.options(), timedWriter{sink: p.sink}, &p.result.Staged
+	o, w, s := enc.options(), timedWriter{sink: enc.sink}, &enc.result.Staged
 	if of := draft.Reference(sources); of != nil {
-		o.Reference, err = p.reference(of, &sources[0])
+		o.Reference, err = enc.reference(of, &sources[0])
 	}
 	if err == nil {
 		s.First, s.Choices = draft.Stored(), choices
-		s.Difference, err = draft.Write(sources, choices, p.x.Writes(), w.write, o)
+		s.Difference, err = draft.Write(sources, choices, enc.x.Writes(), w.write, o)
 		s.Waited = w.waited(began)
 	}
 	if damage := new(object.Damage); errors.As(err, &damage) { // of the reference: nothing else is read. The plain bytes move, which need nothing of it
-		p.lineage.ForgetSources()
+		enc.lineage.ForgetSources()
 		return fmt.Errorf("%w without a damaged reference: %w", regions.ErrLarge, damage)
 	}
 	return err
 }
 
 // reference opens the checkpoint of a source in the tier of the sink.
-func (p *Path) reference(of *model.Difference, s *model.Source) (regions.Reference, error) {
-	l := p.version.Layout
-	opened, err := p.c.Objects(p.x.To).Open(tier.Object{Offset: s.Offset, Bytes: s.Bytes()})
+func (enc *encoder) reference(of *model.Difference, s *model.Source) (regions.Reference, error) {
+	l := enc.version.Layout
+	opened, err := enc.c.Objects(enc.x.To).Open(tier.Object{Offset: s.Offset, Bytes: s.Bytes()})
 	if err != nil {
 		return nil, err
 	}
@@ -98,24 +96,24 @@ func (p *Path) reference(of *model.Difference, s *model.Source) (regions.Referen
 }
 
 // decodeDifference brings up the bytes from the objects that have them.
-func (p *Path) decodeDifference(own regions.Source, read *atomic.Int64, to []byte) error {
-	l, d := p.version.Layout, p.version.Difference
-	r, err := object.Open(d, description.Names(&l.Layout), l.Spans, p.objectsOf(d, own, read).read)
+func (dec *decoder) decodeDifference(to []byte) error {
+	l, d := dec.version.Layout, dec.version.Difference
+	r, err := object.Open(d, description.Names(&l.Layout), l.Spans, dec.objectsOf(d, dec.readOwn).read)
 	if err == nil {
-		if p.o.Copies != nil && p.verifies() {
-			r.Elsewhere, r.Unreadable = func(lost *object.Losses) { p.mend(lost, read) }, vfs.Unreadable
+		if dec.o.Copies != nil && dec.verifies() {
+			r.Elsewhere, r.Unreadable = func(lost *object.Losses) { dec.mend(lost) }, vfs.Unreadable
 		}
-		err = r.Decode(p.wanted(), to, p.arrived, p.options())
+		err = r.Decode(dec.wanted(), to, dec.arrived, dec.options())
 	}
 	if damage := new(object.Damage); errors.As(err, &damage) {
-		p.doubt(damage.Source)
-		return p.damaged(damage)
+		dec.doubt(damage.Source)
+		return dec.damaged(damage)
 	}
 	return err
 }
 
-func (p *Path) damaged(damage *object.Damage) error {
-	err := status.Wrap(status.Corrupt, damage, "the bytes read are not those that were captured").AtTier(p.c.Tiers[p.x.From])
+func (dec *decoder) damaged(damage *object.Damage) error {
+	err := status.Wrap(status.Corrupt, damage, "the bytes read are not those that were captured").AtTier(dec.c.Tiers[dec.x.From])
 	if damage.Region >= 0 {
 		return err.AtRegion(damage.Region)
 	}
@@ -124,17 +122,16 @@ func (p *Path) damaged(damage *object.Damage) error {
 
 // lineageObjects are the objects of a difference in the tier that the transfer reads. The copy there holds the sources, and that copy is held meanwhile.
 type lineageObjects struct {
-	p      *Path
-	own    regions.Source
-	others *atomic.Int64 // bytes that were read of the sources
-	of     *model.Difference
-	mu     sync.Mutex
-	open   []tier.Source // the sources; nil: not opened yet
+	dec  *decoder
+	own  regions.Source
+	of   *model.Difference
+	mu   sync.Mutex
+	open []tier.Source // the sources; nil: not opened yet
 }
 
-// objectsOf are the objects of a difference. own reads its own one, and others counts the bytes that are read of its sources.
-func (p *Path) objectsOf(d *model.Difference, own regions.Source, others *atomic.Int64) *lineageObjects {
-	return &lineageObjects{p: p, own: own, others: others, of: d, open: make([]tier.Source, len(d.Sources))}
+// objectsOf are the objects of a difference. own reads its own one.
+func (dec *decoder) objectsOf(d *model.Difference, own regions.Source) *lineageObjects {
+	return &lineageObjects{dec: dec, own: own, of: d, open: make([]tier.Source, len(d.Sources))}
 }
 
 // read implements object.Read.
@@ -146,7 +143,7 @@ func (o *lineageObjects) read(source int, at int64, room []byte) error {
 	if err != nil {
 		return err
 	}
-	o.others.Add(int64(len(room)))
+	o.dec.read.Add(int64(len(room)))
 	return from.Read(at, room, func(int64, int64) {})
 }
 
@@ -155,7 +152,7 @@ func (o *lineageObjects) opened(source int) (tier.Source, error) {
 	defer o.mu.Unlock()
 	if o.open[source] == nil {
 		s := &o.of.Sources[source]
-		opened, err := o.p.openObject(s.Offset, s.Bytes())
+		opened, err := o.dec.openObject(s.Offset, s.Bytes())
 		if err != nil {
 			return nil, err
 		}
@@ -165,10 +162,10 @@ func (o *lineageObjects) opened(source int) (tier.Source, error) {
 }
 
 // openObject opens another object of the tier that the transfer reads.
-func (p *Path) openObject(at, bytes int64) (tier.Source, error) {
-	opened, err := p.c.Objects(p.x.From).Open(tier.Object{Offset: at, Bytes: bytes})
+func (dec *decoder) openObject(at, bytes int64) (tier.Source, error) {
+	opened, err := dec.c.Objects(dec.x.From).Open(tier.Object{Offset: at, Bytes: bytes})
 	if err != nil {
 		return nil, err
 	}
-	return &objectSource{opened, p}, nil
+	return &objectSource{opened, dec.Path}, nil
 }

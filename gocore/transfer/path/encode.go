@@ -5,11 +5,9 @@ import (
 	"runtime"
 	"time"
 
-	"velocpy/gocore/base/description"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/encoding"
 	"velocpy/gocore/policy/engine"
-	"velocpy/gocore/reduction/codec"
 	"velocpy/gocore/reduction/regions"
 )
 
@@ -92,7 +90,7 @@ func (p *Path) runStaged() error {
 	case p.x.Stage == engine.Verbatim:
 		return p.run()
 	case p.forwards():
-		return p.forward()
+		return (&forwarding{Path: p}).run()
 	}
 	if err := p.begin(); err != nil {
 		return err
@@ -111,9 +109,9 @@ func (p *Path) begin() error {
 		return nil
 	}
 	if p.o.Planner != nil {
-		p.plan = p.planned()
+		p.encoder.plan = p.encoder.planned()
 	}
-	if p.less = p.x.Writes() < p.version.Layout.End(); p.less && p.plan.Way == encoding.Plain && p.lineage == nil {
+	if p.encoder.hasLess() && p.encoder.plan.Way == encoding.Plain && p.encoder.lineage == nil {
 		return p.end(ErrRoom)
 	}
 	return nil
@@ -123,7 +121,7 @@ func (p *Path) begin() error {
 func (p *Path) staged(err error, took time.Duration) error {
 	s := &p.result.Staged
 	if errors.Is(err, regions.ErrLarge) {
-		if p.less {
+		if p.encoder.hasLess() {
 			return ErrRoom
 		}
 		s.GaveUp = true
@@ -135,7 +133,7 @@ func (p *Path) staged(err error, took time.Duration) error {
 	for _, moved := range p.wanted() {
 		s.Plain += moved.Bytes
 	}
-	s.Took, s.Follows = took.Nanoseconds(), p.plan.Follows
+	s.Took, s.Follows = took.Nanoseconds(), p.encoder.plan.Follows
 	switch {
 	case s.Difference != nil, p.decodes() && p.difference() != nil:
 		s.Way = encoding.Difference
@@ -147,40 +145,48 @@ func (p *Path) staged(err error, took time.Duration) error {
 	return err
 }
 
+// encoder encodes the bytes of a path, or leaves out those that earlier objects of a lineage have.
+type encoder struct {
+	*Path
+
+	plan    encoding.Plan // of a transfer with an encoding stage
+	lineage Lineage       // to which the checkpoint is added; nil: none
+}
+
 // planned returns the plan of the transfer, after a sample where it asks for one.
-func (p *Path) planned() encoding.Plan {
-	if !p.canEncode() {
+func (enc *encoder) planned() encoding.Plan {
+	if !enc.canEncode() {
 		return encoding.Plan{}
 	}
-	from := p.source.Bytes()
-	plan := p.o.Planner.Next(from) // a lineage compares a checkpoint as a whole with those before
+	from := enc.source.Bytes()
+	plan := enc.o.Planner.Next(from) // a lineage compares a checkpoint as a whole with those before
 	if plan.Sample {
 		if from == nil { // they are read once, or lie on a device, so a sample would be in the way
-			p.result.Staged.Tried = plan.Way == encoding.Encoded
-			plan.Sample, plan.Choices = false, p.anyModes()
+			enc.result.Staged.Tried = plan.Way == encoding.Encoded
+			plan.Sample, plan.Choices = false, anyModes(enc.version.Layout)
 		} else {
-			choices, plain, encoded := p.sample(from)
-			plan = p.o.Planner.Sampled(plan, choices, plain, encoded)
+			choices, plain, encoded := sample(enc.version.Layout, from)
+			plan = enc.o.Planner.Sampled(plan, choices, plain, encoded)
 		}
 	}
 	if plan.Way == encoding.Difference {
-		return p.related(plan)
+		return enc.related(plan)
 	}
 	return plan
 }
 
 // related goes on with the plan of a difference: in a lineage, or, of a device, with another checkpoint of the device.
-func (p *Path) related(plan encoding.Plan) encoding.Plan {
-	if !isDevice(p.source) {
-		if p.lineage = p.o.Planner.Lineage(); p.lineage == nil {
+func (enc *encoder) related(plan encoding.Plan) encoding.Plan {
+	if !isDevice(enc.source) {
+		if enc.lineage = enc.o.Planner.Lineage(); enc.lineage == nil {
 			plan.Way = encoding.Plain
 		}
 		return plan
 	}
 	if plan.Choices == nil {
-		plan.Choices = p.anyModes()
+		plan.Choices = anyModes(enc.version.Layout)
 	}
-	if p.anchor = p.o.Planner.Anchor(); p.anchor != nil {
+	if enc.anchor = enc.o.Planner.Anchor(); enc.anchor != nil {
 		plan.Choices = regions.WithReference(plan.Choices)
 	} else {
 		plan.Way = encoding.Encoded
@@ -189,100 +195,49 @@ func (p *Path) related(plan encoding.Plan) encoding.Plan {
 }
 
 // encodes tells whether the plan asks for an encoder, and not for a lineage.
-func (p *Path) encodes() bool {
-	return p.plan.Way == encoding.Encoded || p.plan.Way == encoding.Difference && p.lineage == nil
+func (enc *encoder) encodes() bool {
+	return enc.plan.Way == encoding.Encoded || enc.plan.Way == encoding.Difference && enc.lineage == nil
 }
 
 // canEncode tells whether there is an encoder for source and sink. What comes straight from a caller to memory is not encoded.
-func (p *Path) canEncode() bool {
-	s, device := p.source.(*deviceSlot)
+func (enc *encoder) canEncode() bool {
+	s, device := enc.source.(*deviceSlot)
 	if device {
-		return s.lane != nil && p.o.Staging != nil && p.sink.Bytes() != nil
+		return s.lane != nil && enc.o.Staging != nil && enc.sink.Bytes() != nil
 	}
-	return p.sink.Bytes() == nil && !isDevice(p.sink)
-}
-
-// plainChoices leaves the bytes of all regions as they are.
-func (p *Path) plainChoices() []regions.Choice {
-	all := p.anyModes()
-	for i := range all {
-		all[i].Modes = 0
-	}
-	return all
-}
-
-// kinds are those of the regions' elements.
-func (p *Path) kinds() []codec.Kind {
-	l := p.version.Layout
-	all, dtypes := make([]codec.Kind, len(l.Spans)), description.Dtypes(&l.Layout)
-	for i := range all {
-		if all[i] = codec.Int8; dtypes != nil {
-			all[i] = codec.KindOf(dtypes[i])
-		}
-	}
-	return all
-}
-
-// anyModes chooses all modes for all regions.
-func (p *Path) anyModes() []regions.Choice {
-	kinds := p.kinds()
-	all := make([]regions.Choice, len(kinds))
-	for i, k := range kinds {
-		all[i] = regions.Choice{Kind: k, Modes: codec.AllModes}
-	}
-	return all
-}
-
-// sample chooses the modes of every region from some of its chunks. It also returns the bytes of the regions, and how many they are expected to become.
-func (p *Path) sample(slot []byte) (choices []regions.Choice, plain, encoded int64) {
-	choices = make([]regions.Choice, len(p.version.Layout.Spans))
-	for i, k := range p.kinds() {
-		span := p.version.Layout.Spans[i]
-		e, err := codec.NewEncoder(k, codec.AllModes)
-		if err != nil { // cannot happen: the kind is one of package codec
-			continue
-		}
-		found, err := e.Survey(slot[span.Offset:span.End()], nil)
-		if err != nil { // cannot happen: there is no reference
-			continue
-		}
-		var will int64
-		choices[i], will = encoding.Choose(k, &found)
-		if plain += span.Bytes; found.Plain > 0 {
-			containers := model.Containers(span.Bytes, partBytes)
-			encoded += int64(float64(will)/float64(found.Plain)*float64(span.Bytes)) + containers*int64(codec.PayloadsAt(0))
-		}
-	}
-	return choices, plain, encoded
+	return enc.sink.Bytes() == nil && !isDevice(enc.sink)
 }
 
 // options are those of encoders and decoders.
 func (p *Path) options() regions.Options {
-	o := regions.Options{Goroutines: min(mostGoroutines, runtime.GOMAXPROCS(0)), Room: p.o.Room, Compression: p.plan.Compression}
+	o := regions.Options{Goroutines: min(mostGoroutines, runtime.GOMAXPROCS(0)), Room: p.o.Room, Compression: p.encoder.plan.Compression}
 	if p.decodes() && p.anchor != nil {
 		o.Reference = p.anchor.reference(p.version.Layout.Spans, p.version.Encoding)
 	}
 	return o
 }
 
+// hasLess tells whether the sink has less room than the plain bytes need.
+func (enc *encoder) hasLess() bool { return enc.x.Writes() < enc.version.Layout.End() }
+
 // most is how many bytes the encoded checkpoint may have: no more than its plain bytes, nor than it has room for.
-func (p *Path) most() int64 { return min(p.x.Writes(), p.version.Layout.End()) }
+func (enc *encoder) most() int64 { return min(enc.x.Writes(), enc.version.Layout.End()) }
 
 // encode writes the containers of all regions.
-func (p *Path) encode() error {
-	l := p.version.Layout
-	slot := p.source.Bytes()
+func (enc *encoder) encode() error {
+	l := enc.version.Layout
+	slot := enc.source.Bytes()
 	from := func(at int64, room []byte) ([]byte, error) {
 		if slot != nil {
 			return slot[at : at+int64(len(room))], nil
 		}
-		return room, p.source.Read(at, room, func(int64, int64) {})
+		return room, enc.source.Read(at, room, func(int64, int64) {})
 	}
-	w, began := timedWriter{sink: p.sink}, time.Now()
-	made, err := regions.Encode(l.Spans, p.plan.Choices, partBytes, p.most(), from, w.write, p.options())
+	w, began := timedWriter{sink: enc.sink}, time.Now()
+	made, err := regions.Encode(l.Spans, enc.plan.Choices, partBytes, enc.most(), from, w.write, enc.options())
 	if err == nil {
-		s := &p.result.Staged
-		s.Encoding, s.Choices, s.Waited = made, p.plan.Choices, w.waited(began)
+		s := &enc.result.Staged
+		s.Encoding, s.Choices, s.Waited = made, enc.plan.Choices, w.waited(began)
 	}
 	return err
 }
@@ -311,7 +266,7 @@ func (w *timedWriter) waited(began time.Time) int64 {
 func (p *Path) reopen() (err error) {
 	p.result.Staged.Unlike = p.anchor != nil
 	p.endAnchor(Unlike)
-	p.plan, p.lineage, p.began = encoding.Plan{}, nil, time.Now() // what was in vain is no cost of the plain bytes
+	p.encoder.plan, p.encoder.lineage, p.began = encoding.Plan{}, nil, time.Now() // what was in vain is no cost of the plain bytes
 	p.source.close()
 	if p.source, err = p.sourceOf(p.x.From); err != nil {
 		return err

@@ -1,8 +1,6 @@
 package path
 
 import (
-	"go.uber.org/atomic"
-
 	"velocpy/gocore/base/description"
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/config"
@@ -31,43 +29,43 @@ type Copy struct {
 func (p *Path) verifies() bool { return p.c.Set.Verifies != config.VerifyOff && p.version.Sums != nil }
 
 // mend takes the bytes of damaged containers from checkpoints in memory.
-func (p *Path) mend(lost *object.Losses, read *atomic.Int64) {
+func (dec *decoder) mend(lost *object.Losses) {
 	var numbers []uint32
 	for _, source := range lost.Objects() {
-		numbers = append(numbers, p.doubt(source))
+		numbers = append(numbers, dec.doubt(source))
 	}
-	p.o.Copies.Each(lost.Needs, func(c *Copy) bool {
-		p.fillFrom(c, lost, read)
+	dec.o.Copies.Each(lost.Needs, func(c *Copy) bool {
+		dec.fillFrom(c, lost)
 		return lost.Some()
 	})
 	if !lost.Some() {
-		p.result.Staged.Mended = numbers
+		dec.result.Staged.Mended = numbers
 	}
 }
 
 // doubt tells that an object of the version's difference is damaged, and returns its number in the lineage.
-func (p *Path) doubt(source int) (number uint32) {
-	d := p.version.Difference
-	number, off := d.Number, p.x.FromOff
+func (dec *decoder) doubt(source int) (number uint32) {
+	d := dec.version.Difference
+	number, off := d.Number, dec.x.FromOff
 	if source != object.Own {
 		number, off = d.Sources[source].Number, d.Sources[source].Offset
 	}
-	if p.o.Copies != nil {
-		p.o.Copies.Damaged(off)
+	if dec.o.Copies != nil {
+		dec.o.Copies.Damaged(off)
 	}
 	return number
 }
 
 // fillFrom takes what a checkpoint in memory has of the lost bytes. One whose metadata are damaged, or some of whose regions, may have less.
-func (p *Path) fillFrom(c *Copy, lost *object.Losses, read *atomic.Int64) {
-	own, err := p.openObject(c.At, c.Difference.Bytes())
+func (dec *decoder) fillFrom(c *Copy, lost *object.Losses) {
+	own, err := dec.openObject(c.At, c.Difference.Bytes())
 	if err != nil {
 		return
 	}
-	objects := p.objectsOf(c.Difference, func(at int64, room []byte) error {
-		read.Add(int64(len(room)))
+	objects := dec.objectsOf(c.Difference, func(at int64, room []byte) error {
+		dec.read.Add(int64(len(room)))
 		return own.Read(at, room, func(int64, int64) {})
-	}, read)
+	})
 	l := c.Version.Layout
 	r, err := object.Open(c.Difference, description.Names(&l.Layout), l.Spans, objects.read)
 	if err != nil {

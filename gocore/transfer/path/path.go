@@ -21,7 +21,6 @@ import (
 	"velocpy/gocore/config"
 	"velocpy/gocore/device"
 	"velocpy/gocore/model"
-	"velocpy/gocore/policy/encoding"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/reduction/regions"
 	"velocpy/gocore/tier"
@@ -86,13 +85,11 @@ type Path struct {
 	spans   []model.Span        // the parts of the slot that are moved
 	reading *checkpoint.Reading // of a fetch of some regions, or of parts of them; nil: the whole slot is moved
 	stages  []stage
-	created tier.Sink     // the object that the sink writes; nil: none
-	plan    encoding.Plan // of a transfer with an encoding stage
-	lineage Lineage       // to which the checkpoint is added; nil: none
-	anchor  *Anchor       // with which the checkpoint was or is encoded; nil: none
-	less    bool          // the sink has less room than the plain bytes need
-	began   time.Time     // when what the planner is told of began
-	regions []int32       // those that are wanted
+	created tier.Sink // the object that the sink writes; nil: none
+	anchor  *Anchor   // with which the checkpoint was or is encoded; nil: none
+	began   time.Time // when what the planner is told of began
+	regions []int32   // those that are wanted
+	encoder encoder
 	result  Result
 
 	// Room for what most paths need, so that a path is one allocation.
@@ -120,9 +117,15 @@ func (r *Result) Unmap() {
 	}
 }
 
+func newPath(c *cache.Cache, x *engine.Transfer, o Options) *Path {
+	p := &Path{c: c, x: x, version: x.Rec.Version, o: o}
+	p.encoder.Path = p
+	return p
+}
+
 // Move carries out a transfer of what is wanted: of all regions, or, of a fetch, also of some, or of parts of them.
 func Move(c *cache.Cache, x *engine.Transfer, want checkpoint.Selection, o Options) *Result {
-	p := &Path{c: c, x: x, version: x.Rec.Version, o: o}
+	p := newPath(c, x, o)
 	if p.result.Err = p.open(&p.result, want); p.result.Err == nil {
 		p.close(p.runStaged())
 	} else {
@@ -298,18 +301,18 @@ func (p *Path) end(err error) error {
 
 func (p *Path) move() error {
 	switch {
-	case p.lineage != nil:
-		return p.writeDifference()
-	case p.encodes():
+	case p.encoder.lineage != nil:
+		return p.encoder.writeDifference()
+	case p.encoder.encodes():
 		if isDevice(p.source) {
 			return encodeOnDevice([]*Path{p})[0]
 		}
-		return p.encode()
+		return p.encoder.encode()
 	case p.decodes():
 		if s, ok := p.sink.(*deviceSlot); ok {
 			return p.decodeToDevice(s)
 		}
-		return p.decode(p.sink.Bytes())
+		return (&decoder{Path: p}).decode(p.sink.Bytes())
 	}
 	if taken, ok := p.source.(*deviceRegions); ok {
 		if g, ok := p.sink.(gatherer); ok {

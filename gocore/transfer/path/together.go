@@ -19,7 +19,7 @@ func MoveTogether(c *cache.Cache, all []*engine.Transfer, o func(x *engine.Trans
 	results := make([]*Result, len(all))
 	var encoded, copied, others []*Path
 	for i, x := range all {
-		p := &Path{c: c, x: x, version: x.Rec.Version, o: o(x)}
+		p := newPath(c, x, o(x))
 		results[i] = &p.result
 		if p.result.Err = p.open(&p.result, checkpoint.Selection{Regions: p.version.Layout.All()}); p.result.Err != nil {
 			continue
@@ -29,7 +29,7 @@ func MoveTogether(c *cache.Cache, all []*engine.Transfer, o func(x *engine.Trans
 			continue
 		}
 		switch leaves := p.leavesDevice(); {
-		case leaves && p.encodes():
+		case leaves && p.encoder.encodes():
 			encoded = append(encoded, p)
 		case leaves:
 			copied = append(copied, p)
@@ -50,7 +50,7 @@ func MoveTogether(c *cache.Cache, all []*engine.Transfer, o func(x *engine.Trans
 // leavesDevice tells whether the bytes go from a slot of a device to memory that the host can address, without a lineage.
 func (p *Path) leavesDevice() bool {
 	s, ok := p.source.(*deviceSlot)
-	return ok && s.lane != nil && p.sink.Bytes() != nil && p.lineage == nil
+	return ok && s.lane != nil && p.sink.Bytes() != nil && p.encoder.lineage == nil
 }
 
 // moveBy moves checkpoints together. One that does not become smaller moves alone afterwards.
