@@ -22,7 +22,7 @@ const mostAccumulated = 64
 // accumulate continues the flush of a small checkpoint from a device with others that can move together with it. The lock is held.
 func (s *Workers) accumulate(c *workerPool, first *engine.Transfer) (all []*engine.Transfer, together int) {
 	most := min(accumulatedBytes, s.Engine.Capacity(max(first.To, 0))/cache.HeldPart)
-	bytes, n, atMost := int64(0), 0, s.mayJoin(first)
+	bytes, n, atMost := int64(0), 0, s.anchors.mayJoin(first)
 	joins := func(x, first *engine.Transfer) bool {
 		d := s.Decision(x.Rec)
 		return s.Set.Together && x.Rec.Size <= most/2 && canAccumulate(x, first) && d == s.Decision(first.Rec) && d != schedule.Alone

@@ -1,7 +1,6 @@
 package workers
 
 import (
-	"velocpy/gocore/base/safego"
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/cache"
 	"velocpy/gocore/model"
@@ -37,7 +36,7 @@ func (f *forwarder) Forward() (path.Forward, error) {
 	to := path.Forward{Wrapped: true, Lineage: wrapped.ID, Part: s.PartOf(x.Rec.Top()), Most: x.Obj.WasEnlarged(x.To)}
 	if of := x.Obj.Related(x.From); of != nil {
 		for {
-			if f.source = s.HoldAnchor(wrapped, of); f.source != nil || !s.awaitsAnchor(wrapped, of, x) {
+			if f.source = s.HoldAnchor(wrapped, of); f.source != nil || !s.anchors.awaits(wrapped, of, x) {
 				break
 			}
 			f.wait()
@@ -50,23 +49,17 @@ func (f *forwarder) Forward() (path.Forward, error) {
 			if !ok { // cannot happen: the copy that is read keeps it, or the disk has both
 				return to, status.New(status.Internal, "a checkpoint has lost the one with which it was encoded")
 			}
-			to.Lost, f.anchor = s.anchorOnHost(of, x.From), &kept
+			to.Lost, f.anchor = s.anchors.onHost(of, x.From), &kept
 		}
 	}
 	to.Number = wrapped.Next()
 	return to, nil
 }
 
-// awaitsAnchor tells whether a transfer can wait until an anchor is on the disk: a worker is about to write it there. The lock is held.
-func (s *Workers) awaitsAnchor(w *cache.Wrapped, of *engine.Object, x *engine.Transfer) bool {
-	_, bad := safego.Poisoned()
-	return !bad && !s.Closing && s.Engine.Flushes(of, x.From) && !w.IsAt(of, s.Engine.Offset(of, x.To))
-}
-
 // wait waits until a flush has written an anchor, or has ended. The link is not to blame for that time. The lock is held.
 func (f *forwarder) wait() {
 	began := f.s.Now()
-	f.s.flushed.Wait()
+	f.s.anchors.flushed.Wait()
 	f.x.Rested(f.s.Now() - began)
 }
 
@@ -84,23 +77,13 @@ func (f *forwarder) Leave(x *model.Difference) {
 	if f.anchor != nil {
 		s.Engine.EndReading(s.Now(), *f.anchor)
 	}
-	s.flushed.Broadcast()
-}
-
-// anchorOnHost is an anchor whose copy on the host the engine keeps. The lock is held.
-func (s *Workers) anchorOnHost(o *engine.Object, t int) *path.Anchor {
-	of := o.Made().Version
-	bytes := of.Layout.End()
-	if of.Encoding != nil {
-		bytes = of.Encoding.Bytes()
-	}
-	return &path.Anchor{Encoding: of.Encoding, Bytes: s.Host.Bytes(s.Engine.Offset(o, t), bytes), Ended: func(path.Outcome) {}}
+	s.anchors.flushed.Broadcast()
 }
 
 // takeForwarded takes over what a transfer of encoded bytes did, before the engine is told of its end. The lock is held.
 func (s *Workers) takeForwarded(x *engine.Transfer, did *path.Staged) {
 	v := x.Rec.Version
-	if r := s.reduction(x); r != nil && !r.Deeper && x.Stage == engine.Encoding {
+	if r := reduction(s.Cache, x); r != nil && !r.Deeper && x.Stage == engine.Encoding {
 		r.Deeper = true
 		r.Planner.GoesDeeper(1e9 / s.Engine.FlushRate(x.From))
 	}

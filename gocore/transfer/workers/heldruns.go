@@ -35,12 +35,20 @@ const (
 	longestRun = int64(10 * time.Second)
 )
 
+// heldRuns decides how long flushes are held back, and which.
+type heldRuns struct {
+	*cache.Cache
+
+	Grace time.Duration // for which a run that is held back may take longer than twice what was predicted. The lock guards it
+	wake  func()        // wakes the workers that may have something to do; the lock is held
+}
+
 // hold puts the flush of a checkpoint aside that is to be encoded with later ones, and that of the last one of such a run. The lock is held.
-func (s *Workers) hold(c *workerPool, x *engine.Transfer) bool {
-	if c.device == nil || x.Kind != engine.Flush || x.Side != engine.UpperSide || x.Rec.Version.Waited || !s.Set.Together {
+func (hr *heldRuns) hold(c *workerPool, x *engine.Transfer) bool {
+	if c.device == nil || x.Kind != engine.Flush || x.Side != engine.UpperSide || x.Rec.Version.Waited || !hr.Set.Together {
 		return false
 	}
-	course, number := s.Scheduled(x.Rec)
+	course, number := hr.Scheduled(x.Rec)
 	if course == nil {
 		return false
 	}
@@ -51,28 +59,28 @@ func (s *Workers) hold(c *workerPool, x *engine.Transfer) bool {
 	}
 	last := course.Last(number)
 	i := slices.IndexFunc(c.held, func(r *heldRun) bool {
-		return r.course == course && r.members[0].From == x.From && s.last(r) == last && !r.isFull()
+		return r.course == course && r.members[0].From == x.From && hr.last(r) == last && !r.isFull()
 	})
 	if i < 0 {
 		if last == number {
 			return false
 		}
 		i = len(c.held)
-		c.held = append(c.held, s.newRun(course, last, x))
+		c.held = append(c.held, hr.newRun(course, last, x))
 	}
 	r := c.held[i]
-	s.Engine.PutAside(x)
+	hr.Engine.PutAside(x)
 	x.Rec.Version.Waited = true
 	r.members, r.bytes = append(r.members, x), r.bytes+x.Rec.Size
 	return true
 }
 
 // newRun begins a run with the flush of its first checkpoint.
-func (s *Workers) newRun(course *schedule.Course, last int, x *engine.Transfer) *heldRun {
-	wait := min(float64(patience)*float64(course.Until(last))+float64(s.Grace), float64(longestRun))
+func (hr *heldRuns) newRun(course *schedule.Course, last int, x *engine.Transfer) *heldRun {
+	wait := min(float64(patience)*float64(course.Until(last))+float64(hr.Grace), float64(longestRun))
 	return &heldRun{
-		course: course, last: last, changes: course.Changes(), most: s.Engine.Capacity(x.To) / cache.HeldPart,
-		until: s.Now() + int64(wait), timer: s.wakeAfter(int64(wait)),
+		course: course, last: last, changes: course.Changes(), most: hr.Engine.Capacity(x.To) / cache.HeldPart,
+		until: hr.Now() + int64(wait), timer: hr.wakeAfter(int64(wait)),
 	}
 }
 
@@ -80,8 +88,8 @@ func (s *Workers) newRun(course *schedule.Course, last int, x *engine.Transfer) 
 func (r *heldRun) isFull() bool { return r.bytes >= r.most || len(r.members) >= mostAccumulated }
 
 // last is the checkpoint that ends a run; -1: the history has another course now.
-func (s *Workers) last(r *heldRun) int {
-	course, first := s.Scheduled(r.members[0].Rec)
+func (hr *heldRuns) last(r *heldRun) int {
+	course, first := hr.Scheduled(r.members[0].Rec)
 	if course != r.course {
 		return -1
 	}
@@ -92,33 +100,33 @@ func (s *Workers) last(r *heldRun) int {
 }
 
 // wakeAfter wakes the workers after so many ns. A store that closes does not wait for it.
-func (s *Workers) wakeAfter(ns int64) *time.Timer {
+func (hr *heldRuns) wakeAfter(ns int64) *time.Timer {
 	return time.AfterFunc(time.Duration(ns)+time.Millisecond, func() {
-		s.Lock()
-		defer s.Unlock()
-		if !s.Closing {
-			s.Wake()
+		hr.Lock()
+		defer hr.Unlock()
+		if !hr.Closing {
+			hr.wake()
 		}
 	})
 }
 
 // releasable is the index of a run whose checkpoints leave the device now; -1: there is none.
-func (s *Workers) releasable(c *workerPool) int {
+func (hr *heldRuns) releasable(c *workerPool) int {
 	if len(c.held) == 0 {
 		return -1
 	}
-	return slices.IndexFunc(c.held, s.isOver)
+	return slices.IndexFunc(c.held, hr.isOver)
 }
 
-func (s *Workers) isOver(r *heldRun) bool {
-	return s.Now() >= r.until || r.isFull() || s.isComplete(r) || slices.ContainsFunc(r.members, s.Engine.Needed)
+func (hr *heldRuns) isOver(r *heldRun) bool {
+	return hr.Now() >= r.until || r.isFull() || hr.isComplete(r) || slices.ContainsFunc(r.members, hr.Engine.Needed)
 }
 
 // isComplete tells whether the flush of the run's last checkpoint is there, or the history has another course now.
-func (s *Workers) isComplete(r *heldRun) bool {
-	last := s.last(r)
+func (hr *heldRuns) isComplete(r *heldRun) bool {
+	last := hr.last(r)
 	return last < 0 || slices.ContainsFunc(r.members, func(x *engine.Transfer) bool {
-		_, number := s.Scheduled(x.Rec)
+		_, number := hr.Scheduled(x.Rec)
 		return number == last
 	})
 }
@@ -142,13 +150,13 @@ func (s *Workers) eachHeld(f func(x *engine.Transfer)) {
 // release takes the flushes of a run that is over, and tells how many they are; none, if no run is. The flushes of the same run that are still queued join them.
 // Another flush, which the worker has found while it looked for these, may be the last of all. The lock is held.
 func (s *Workers) release(c *workerPool) (all []*engine.Transfer, together int) {
-	i := s.releasable(c)
+	i := s.heldRuns.releasable(c)
 	if i < 0 {
 		return nil, 0
 	}
 	r := c.held[i]
 	var next *engine.Transfer
-	for next == nil && !s.isComplete(r) && !r.isFull() {
+	for next == nil && !s.heldRuns.isComplete(r) && !r.isFull() {
 		x := c.another(s.Engine, s.Now(), false)
 		if x == nil {
 			break
@@ -169,9 +177,9 @@ func (s *Workers) release(c *workerPool) (all []*engine.Transfer, together int) 
 	return all, len(r.members)
 }
 
-// countScheduled tells the schedule what became of a checkpoint. The lock is held.
-func (s *Workers) countScheduled(x *engine.Transfer, did *path.Staged) {
-	course, number := s.Scheduled(x.Rec)
+// count tells the schedule what became of a checkpoint. The lock is held.
+func (hr *heldRuns) count(x *engine.Transfer, did *path.Staged) {
+	course, number := hr.Scheduled(x.Rec)
 	if course == nil || x.Kind != engine.Flush || x.Side != engine.UpperSide {
 		return
 	}

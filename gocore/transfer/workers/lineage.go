@@ -25,7 +25,7 @@ type lineage struct {
 // Lineage waits for the turn of the transfer in the lineage of its history. The worker waits, too: a disk has work for one encoder alone most of the time.
 func (p *planner) Lineage() path.Lineage {
 	p.s.Lock()
-	r := p.s.reduction(p.x)
+	r := reduction(p.s.Cache, p.x)
 	p.s.Unlock()
 	if r == nil || r.Lineage == nil {
 		return nil

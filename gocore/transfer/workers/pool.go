@@ -36,7 +36,7 @@ func (c *workerPool) pending(s *Workers) bool {
 	if c.isReading() {
 		return e.Pending(c.want(engine.Awaited))
 	}
-	return len(c.deferred.filled) > 0 || s.releasable(c) >= 0 || e.Pending(c.want(engine.Everything))
+	return len(c.deferred.filled) > 0 || s.heldRuns.releasable(c) >= 0 || e.Pending(c.want(engine.Everything))
 }
 
 // next returns the pool's next transfer, or nil.

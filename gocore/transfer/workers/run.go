@@ -87,7 +87,7 @@ func (s *Workers) obtain(c *workerPool) (all []*engine.Transfer, together int, a
 
 // setAside puts a transfer aside if it has to wait for its source or for others.
 func (s *Workers) setAside(c *workerPool, x *engine.Transfer) bool {
-	return s.deferSource(c, x) || s.hold(c, x)
+	return s.deferSource(c, x) || s.heldRuns.hold(c, x)
 }
 
 // done reports the first n transfers, which were carried out together, of those that the worker has taken. The others begin.
@@ -107,7 +107,7 @@ func (s *Workers) done(w *worker, taken []*engine.Transfer, n int, results []*pa
 	}
 	now := s.Now()
 	engine.Together(now, all)
-	s.flushed.Broadcast()
+	s.anchors.flushed.Broadcast()
 	for i, x := range all {
 		s.takeResult(x, results[i], share(took, x.Rec.Size, bytes))
 		if errors.Is(results[i].Err, path.ErrRoom) {

@@ -40,7 +40,7 @@ func (p *planner) Next(slot []byte) encoding.Plan {
 	equal, known := before.looked(&p.x.Rec.Version.Layout.Layout, slot, chunk)
 	p.s.Lock()
 	defer p.s.Unlock()
-	if r := p.s.reduction(p.x); known && r != nil {
+	if r := reduction(p.s.Cache, p.x); known && r != nil {
 		return r.Planner.Looked(plan, p.x.Rec.Version.Layout.ID, equal)
 	}
 	return plan
@@ -50,7 +50,7 @@ func (p *planner) Next(slot []byte) encoding.Plan {
 func (p *planner) next(addressable bool) (plan encoding.Plan, before *beside, chunk int) {
 	p.s.Lock()
 	defer p.s.Unlock()
-	r := p.s.reduction(p.x)
+	r := reduction(p.s.Cache, p.x)
 	if r == nil || p.s.GoesWhole(p.x.Rec) {
 		return encoding.Plan{}, nil, 0
 	}
@@ -61,7 +61,7 @@ func (p *planner) next(addressable bool) (plan encoding.Plan, before *beside, ch
 	if first, ok := p.together[like]; ok {
 		return r.Planner.Follow(first, l.ID), nil, 0
 	}
-	plan = r.Planner.Next(encoding.Checkpoint{Layout: l.ID, Removable: removable || p.s.relates(r, p.x) && p.s.AnchorFor(r, p.x.Rec, p.x.From) != nil, Queued: device})
+	plan = r.Planner.Next(encoding.Checkpoint{Layout: l.ID, Removable: removable || p.s.anchors.relates(r, p.x) && p.s.AnchorFor(r, p.x.Rec, p.x.From) != nil, Queued: device})
 	if p.together != nil {
 		p.together[like] = plan
 	}
@@ -75,7 +75,7 @@ func (p *planner) next(addressable bool) (plan encoding.Plan, before *beside, ch
 func (p *planner) Sampled(plan encoding.Plan, c []regions.Choice, plain, encoded int64) encoding.Plan {
 	p.s.Lock()
 	defer p.s.Unlock()
-	if r := p.s.reduction(p.x); r != nil {
+	if r := reduction(p.s.Cache, p.x); r != nil {
 		sampled(r, p.x, c, plain, encoded)
 		return r.Planner.Resume(plan, p.x.Rec.Version.Layout.ID)
 	}
@@ -91,8 +91,8 @@ func sampled(r *cache.Reduction, x *engine.Transfer, c []regions.Choice, plain, 
 }
 
 // reduction is that of the history of a transfer's checkpoint; nil: it is kept as it is.
-func (s *Workers) reduction(x *engine.Transfer) *cache.Reduction {
-	return s.Reductions[x.Rec.Hist.Name]
+func reduction(c *cache.Cache, x *engine.Transfer) *cache.Reduction {
+	return c.Reductions[x.Rec.Hist.Name]
 }
 
 // takeStaged takes over what a stage did, before the engine is told of the transfer's end. Its share of the link's time is so many ns. The lock is held.
@@ -101,7 +101,7 @@ func (s *Workers) takeStaged(x *engine.Transfer, did *path.Staged, share int64) 
 		s.takeForwarded(x, did)
 		return
 	}
-	r := s.reduction(x)
+	r := reduction(s.Cache, x)
 	if len(did.Mended) > 0 {
 		warnOfDamage(x, did.Mended)
 	}
@@ -116,8 +116,8 @@ func (s *Workers) takeStaged(x *engine.Transfer, did *path.Staged, share int64) 
 		}
 		if r != nil {
 			countEncoded(r, x, did, cost)
-			s.keepAnchor(r, x, did)
-			s.countScheduled(x, did)
+			s.anchors.keep(r, x, did)
+			s.heldRuns.count(x, did)
 		}
 		return
 	}

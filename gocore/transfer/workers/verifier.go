@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"velocpy/gocore/base/safego"
+	"velocpy/gocore/cache"
 	"velocpy/gocore/config"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/transfer/copier"
@@ -15,6 +16,8 @@ import (
 
 // backgroundVerifier verifies in a goroutine of its own the checkpoints that will be lent next, so that they can be lent without delay.
 type backgroundVerifier struct {
+	*cache.Cache
+
 	wake    *sync.Cond
 	resting bool
 }
@@ -27,7 +30,7 @@ const VerifyAheadFrom = 1 << 20
 const verifySlice = 2 * time.Millisecond
 
 func (s *Workers) startVerifier() {
-	s.verifier.wake = sync.NewCond(s.Cache)
+	s.verifier.Cache, s.verifier.wake = s.Cache, sync.NewCond(s.Cache)
 	if !VerifiesAhead(&s.Set) {
 		return
 	}
@@ -35,11 +38,11 @@ func (s *Workers) startVerifier() {
 	s.running++
 	safego.Go("verification ahead", func() {
 		for {
-			x, some := s.takeVerification()
+			x, some := s.verifier.take()
 			if !some {
 				break
 			}
-			s.endVerification(x, s.matchesCapture(x))
+			s.verifier.end(x, s.verifier.matchesCapture(x))
 		}
 		s.ended()
 	})
@@ -50,10 +53,10 @@ func VerifiesAhead(set *config.Settings) bool {
 	return set.Verifies <= config.VerifyFirst && set.Prefetch && set.Host != nil
 }
 
-// wakeVerifier is part of Wake.
-func (s *Workers) wakeVerifier() {
-	if s.VerifierRests() && s.Engine.HasUnverified() {
-		s.verifier.wake.Signal()
+// wakeUp is part of Wake.
+func (bv *backgroundVerifier) wakeUp() {
+	if bv.resting && bv.Engine.HasUnverified() {
+		bv.wake.Signal()
 	}
 }
 
@@ -66,32 +69,32 @@ type aheadVerification struct {
 	slot []byte
 }
 
-// takeVerification waits for a copy to verify. some is false when the store closes.
-func (s *Workers) takeVerification() (x aheadVerification, some bool) {
-	s.Lock()
-	defer s.Leave()
-	for !s.Closing {
+// take waits for a copy to verify. some is false when the store closes.
+func (bv *backgroundVerifier) take() (x aheadVerification, some bool) {
+	bv.Lock()
+	defer bv.Leave()
+	for !bv.Closing {
 		if _, bad := safego.Poisoned(); bad {
 			return x, false
 		}
-		if p, some := s.Engine.BeginVerification(s.Now()); some {
-			return aheadVerification{p, slots.Slot(s.Cache, p.Rec, p.Tier)}, true
+		if p, some := bv.Engine.BeginVerification(bv.Now()); some {
+			return aheadVerification{p, slots.Slot(bv.Cache, p.Rec, p.Tier)}, true
 		}
-		s.verifier.resting = true
-		s.verifier.wake.Wait()
-		s.verifier.resting = false
+		bv.resting = true
+		bv.wake.Wait()
+		bv.resting = false
 	}
 	return x, false
 }
 
-func (s *Workers) endVerification(x aheadVerification, right bool) {
-	s.Lock()
-	defer s.Leave()
-	s.Engine.EndVerification(s.Now(), x.Verification, right)
+func (bv *backgroundVerifier) end(x aheadVerification, right bool) {
+	bv.Lock()
+	defer bv.Leave()
+	bv.Engine.EndVerification(bv.Now(), x.Verification, right)
 }
 
 // matchesCapture tells whether the bytes are those captured. It returns false if the result became useless.
-func (s *Workers) matchesCapture(x aheadVerification) bool {
+func (bv *backgroundVerifier) matchesCapture(x aheadVerification) bool {
 	b := x.Rec.Version
 	if b.Sums == nil {
 		return false
@@ -103,7 +106,7 @@ func (s *Workers) matchesCapture(x aheadVerification) bool {
 	job := copier.NewJob(copier.Verify, pieces, copier.Options{})
 	defer job.Free()
 	for !job.Run(verifySlice) {
-		if s.isObsolete(x) {
+		if bv.isObsolete(x) {
 			return false
 		}
 	}
@@ -111,8 +114,8 @@ func (s *Workers) matchesCapture(x aheadVerification) bool {
 }
 
 // isObsolete tells whether the result of a verification is useless by now.
-func (s *Workers) isObsolete(x aheadVerification) bool {
-	s.Lock()
-	defer s.Unlock()
-	return s.Closing || s.Engine.IsObsolete(x.Verification)
+func (bv *backgroundVerifier) isObsolete(x aheadVerification) bool {
+	bv.Lock()
+	defer bv.Unlock()
+	return bv.Closing || bv.Engine.IsObsolete(x.Verification)
 }

@@ -4,7 +4,6 @@ package workers
 
 import (
 	"sync"
-	"time"
 
 	"velocpy/gocore/base/memory"
 	"velocpy/gocore/base/safego"
@@ -16,13 +15,13 @@ import (
 // Workers carry out the transfers of a store's engine, and verify checkpoints before they are lent.
 type Workers struct {
 	*cache.Cache
-	pools    []*workerPool
+	heldRuns
+	anchors  anchors
 	verifier backgroundVerifier
+	pools    []*workerPool
 	occupied map[direction]*occupied // by which transfers
-	flushed  *sync.Cond              // the lock's: a checkpoint that others were encoded with may have come to the disk, or failed to
 	running  int
-	Grace    time.Duration // for which a run that is held back may take longer than twice what was predicted. The lock guards it
-	none     func()        // called when the last worker has ended; the lock is not held
+	none     func() // called when the last worker has ended; the lock is not held
 }
 
 // Fetcher is the operation of a restore whose bytes a transfer brings to memory beside the cache.
@@ -35,7 +34,8 @@ type Fetcher interface {
 
 // Start starts the workers. none is called when the last of them has ended. The lock is held.
 func Start(c *cache.Cache, none func()) *Workers {
-	s := &Workers{Cache: c, none: none, Grace: grace, occupied: map[direction]*occupied{}, flushed: sync.NewCond(c)}
+	s := &Workers{Cache: c, none: none, anchors: anchors{Cache: c, flushed: sync.NewCond(c)}, occupied: map[direction]*occupied{}}
+	s.heldRuns = heldRuns{Cache: c, Grace: grace, wake: s.Wake}
 	s.pools = s.newPools()
 	for _, c := range s.pools {
 		for range c.size {
@@ -59,7 +59,7 @@ func (s *Workers) Wake() {
 			c.wake.Signal()
 		}
 	}
-	s.wakeVerifier()
+	s.verifier.wakeUp()
 }
 
 // Stop lets the workers end what they have in hand, and end. The store is closing, and the lock is held.
@@ -68,7 +68,7 @@ func (s *Workers) Stop() {
 		c.wake.Broadcast()
 	}
 	s.verifier.wake.Broadcast()
-	s.flushed.Broadcast()
+	s.anchors.flushed.Broadcast()
 	s.stopTimers()
 	s.LetGoAnchors(true)
 }
