@@ -129,16 +129,16 @@ func (l *Lease) Take() error {
 func (op *restore) give(l *Lease) {
 	s := op.s
 	s.Line.Took = op.copied
-	s.Engine.Lend(s.Now(), op.restore)
+	s.Engine.Lend(s.Now(), op.reads)
 	s.Line.Took = 0
-	if op.restore.Last {
-		l.untaken, l.Last = op.restore, true
+	if op.reads.Last {
+		l.untaken, l.Last = op.reads, true
 	}
 }
 
 // lend turns a restore that is Ready into a lease. The lock is held.
 func (op *restore) lend() *Lease {
-	s, r := op.s, op.restore
+	s, r := op.s, op.reads
 	b := r.Rec.Version
 	l := &Lease{s: s, Layout: b.Layout, meta: b.Meta, Writable: r.Last}
 	b.Layout.Share()
@@ -156,7 +156,7 @@ func (op *restore) lend() *Lease {
 		l.offset = op.at
 		l.Base = devicememory.Pointer(l.device.Address(op.at))
 		if !l.Writable {
-			l.sums = op.lent
+			l.sums = op.source.lent
 		}
 		op.give(l)
 		return l

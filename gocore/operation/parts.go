@@ -22,6 +22,8 @@ import (
 
 // partial is what a restore of parts of regions has beside that of whole ones.
 type partial struct {
+	*restore
+
 	parts   []model.Part        // parallel to want; nil: whole regions
 	reading *checkpoint.Reading // what is verified, once it is known
 	packed  *memory.Mapping     // parts on their way to a device
@@ -46,94 +48,94 @@ func checkParts(l *checkpoint.Layout, want []int32, a *RestoreArgs) error {
 }
 
 // selected returns the regions and the parts that the restore wants.
-func (op *restore) selected() checkpoint.Selection {
-	return checkpoint.Selection{Regions: op.want, Parts: op.parts}
+func (p *partial) selected() checkpoint.Selection {
+	return checkpoint.Selection{Regions: p.want, Parts: p.parts}
 }
 
 // prepareParts creates the job that verifies what is read for parts, or, after it, the one that copies them.
-func (op *restore) prepareParts() error {
-	if !op.check {
-		return op.prepareExtraction()
+func (p *partial) prepareParts() error {
+	if !p.check {
+		return p.prepareExtraction()
 	}
-	if op.reading == nil {
-		op.reading = op.restore.Rec.Version.Reading(op.selected(), true)
+	if p.reading == nil {
+		p.reading = p.reads.Rec.Version.Reading(p.selected(), true)
 	}
-	pieces := make([]copier.Piece, len(op.reading.Checks))
+	pieces := make([]copier.Piece, len(p.reading.Checks))
 	for j := range pieces {
-		span := op.reading.Checks[j].Span
-		pieces[j] = copier.Piece{Slot: unsafe.Pointer(unsafe.SliceData(op.slot[span.Offset:])), Bytes: span.Bytes}
+		span := p.reading.Checks[j].Span
+		pieces[j] = copier.Piece{Slot: unsafe.Pointer(unsafe.SliceData(p.slot[span.Offset:])), Bytes: span.Bytes}
 	}
-	op.job = copier.NewJob(copier.Verify, pieces, copier.Options{Pool: op.s.Copiers})
+	p.job = copier.NewJob(copier.Verify, pieces, copier.Options{Pool: p.s.Copiers})
 	return nil
 }
 
 // prepareExtraction creates the job that copies the parts: to their destinations, or, if some of these lie on a device, to packed memory.
-func (op *restore) prepareExtraction() error {
-	spans := op.restore.Rec.Version.Layout.Spans
-	pieces := make([]copier.Piece, len(op.want))
-	for j, i := range op.want {
+func (p *partial) prepareExtraction() error {
+	spans := p.reads.Rec.Version.Layout.Spans
+	pieces := make([]copier.Piece, len(p.want))
+	for j, i := range p.want {
 		pieces[j] = copier.Piece{
-			Slot: unsafe.Pointer(unsafe.SliceData(op.slot[spans[i].Offset:])), Bytes: op.regions[j].Bytes, Mem: op.regions[j].Mem, Part: &op.parts[j],
+			Slot: unsafe.Pointer(unsafe.SliceData(p.slot[spans[i].Offset:])), Bytes: p.regions[j].Bytes, Mem: p.regions[j].Mem, Part: &p.parts[j],
 		}
 	}
-	if op.sendsToDevice() {
-		if err := op.pack(); err != nil {
+	if p.target.sendsToDevice() {
+		if err := p.pack(); err != nil {
 			return err
 		}
 		for j := range pieces {
-			pieces[j].Mem = model.Strided{Base: unsafe.Add(op.packed.Base(), op.packs[j].Offset)}
+			pieces[j].Mem = model.Strided{Base: unsafe.Add(p.packed.Base(), p.packs[j].Offset)}
 		}
 	}
-	op.job = copier.NewJob(copier.Scatter, pieces, copier.Options{Pool: op.s.Copiers})
+	p.job = copier.NewJob(copier.Scatter, pieces, copier.Options{Pool: p.s.Copiers})
 	return nil
 }
 
 // pack maps memory for the parts, one after the other.
-func (op *restore) pack() (err error) {
+func (p *partial) pack() (err error) {
 	end := int64(0)
-	op.packs = make([]model.Span, len(op.regions))
-	for j := range op.regions {
-		op.packs[j] = model.Span{Offset: end, Bytes: op.regions[j].Bytes}
-		end += (op.regions[j].Bytes + checkpoint.CacheLine - 1) / checkpoint.CacheLine * checkpoint.CacheLine
+	p.packs = make([]model.Span, len(p.regions))
+	for j := range p.regions {
+		p.packs[j] = model.Span{Offset: end, Bytes: p.regions[j].Bytes}
+		end += (p.regions[j].Bytes + checkpoint.CacheLine - 1) / checkpoint.CacheLine * checkpoint.CacheLine
 	}
-	if op.packed, err = memory.Map("private restore", max(end, 1)); err != nil {
+	if p.packed, err = memory.Map("private restore", max(end, 1)); err != nil {
 		return status.Wrap(status.IO, err, "cannot map %s beside the cache", quantity.Sized(end))
 	}
 	return nil
 }
 
 // usePacked makes the packed parts the bytes that go to the device. Memory that a fetch has filled stays until the operation ends: the lock is held.
-func (op *restore) usePacked() {
-	op.private, op.packed = op.packed, op.private
-	op.slot = op.private.Bytes(0, op.private.Size())
+func (p *partial) usePacked() {
+	p.private, p.packed = p.packed, p.private
+	p.slot = p.private.Bytes(0, p.private.Size())
 }
 
 // endParts continues after a job of parts: it compares what was verified, or hands over. The lock is held.
-func (op *restore) endParts(out *Outcome) (status.Code, error) {
-	if op.check {
-		sums := op.job.Sums()
-		for j := range op.reading.Checks {
-			c := &op.reading.Checks[j]
+func (p *partial) endParts(out *Outcome) (status.Code, error) {
+	if p.check {
+		sums := p.job.Sums()
+		for j := range p.reading.Checks {
+			c := &p.reading.Checks[j]
 			//mutation:part-in-memory-unverified
 			if sums[j] != c.Sum {
-				return op.damaged(int(c.Region))
+				return p.damaged(int(c.Region))
 			}
 		}
-		op.reading.NoteLeaves(op.job.Leaves)
-		op.check = false
+		p.reading.NoteLeaves(p.job.Leaves)
+		p.check = false
 		return status.Again, nil
 	}
-	if op.sendsToDevice() {
-		op.usePacked()
-		op.sent = true
+	if p.target.sendsToDevice() {
+		p.usePacked()
+		p.target.sent = true
 		return status.Again, nil
 	}
-	return op.endRestore(out)
+	return p.endRestore(out)
 }
 
 // damaged continues a restore whose bytes have a wrong checksum from a lower tier, or ends it. The lock is held.
 func (op *restore) damaged(region int) (status.Code, error) {
-	bad := op.s.Mismatch(op.restore.Rec, region, op.restore.Tier)
+	bad := op.s.Mismatch(op.reads.Rec, region, op.reads.Tier)
 	if op.restoreFromBelow(bad) {
 		return status.Again, nil
 	}
@@ -142,13 +144,13 @@ func (op *restore) damaged(region int) (status.Code, error) {
 
 // extracted tells whether a device can copy all parts from its slot to their destinations by itself. The destination of a strided part must be contiguous and
 // begin at a cache line, as a slot does.
-func (op *restore) extracted(a *devicememory.Memory) bool {
-	for j := range op.parts {
-		r, i := &op.regions[j], op.want[j]
-		from := int64(a.Address(op.at)) + op.restore.Rec.Version.Layout.Spans[i].Offset + op.parts[j].Offset
+func (p *partial) extracted(a *devicememory.Memory) bool {
+	for j := range p.parts {
+		r, i := &p.regions[j], p.want[j]
+		from := int64(a.Address(p.at)) + p.reads.Rec.Version.Layout.Spans[i].Offset + p.parts[j].Offset
 		switch {
 		case r.Bytes == 0:
-		case len(op.parts[j].Shape) > 0:
+		case len(p.parts[j].Shape) > 0:
 			if !r.Mem.Contiguous() || uintptr(r.Mem.Base)%checkpoint.CacheLine != 0 {
 				return false
 			}
@@ -160,11 +162,11 @@ func (op *restore) extracted(a *devicememory.Memory) bool {
 }
 
 // extract queues the copies of parts from a slot on a device to their destinations there.
-func (op *restore) extract(a *devicememory.Memory, lane device.Lane) error {
+func (p *partial) extract(a *devicememory.Memory, lane device.Lane) error {
 	var gathered, scattered []device.Piece
-	for j, i := range op.want {
-		r, part := &op.regions[j], &op.parts[j]
-		from := a.Address(op.at) + device.Address(op.restore.Rec.Version.Layout.Spans[i].Offset+part.Offset)
+	for j, i := range p.want {
+		r, part := &p.regions[j], &p.parts[j]
+		from := a.Address(p.at) + device.Address(p.reads.Rec.Version.Layout.Spans[i].Offset+part.Offset)
 		switch {
 		case r.Bytes == 0:
 		case len(part.Shape) > 0:
@@ -191,44 +193,44 @@ func (op *restore) extract(a *devicememory.Memory, lane device.Lane) error {
 
 // stageParts copies what is read of a slot on a device to memory beside the cache. The checksums of the capture come first, since they tell what is read. It
 // returns Again when all of it is there.
-func (op *restore) stageParts(out *Outcome, a *devicememory.Memory) (status.Code, error) {
-	if op.async == nil {
-		if behind := op.captureEvent(); behind != nil {
-			op.startAsync(a, behind, func(*borrow.Source) error { return nil })
+func (p *partial) stageParts(out *Outcome, a *devicememory.Memory) (status.Code, error) {
+	if p.async == nil {
+		if behind := p.captureEvent(); behind != nil {
+			p.startAsync(a, behind, func(*borrow.Source) error { return nil })
 		}
 	}
-	if op.async != nil {
-		switch done, err := op.async.ended(); {
+	if p.async != nil {
+		switch done, err := p.async.ended(); {
 		case !done:
 			return status.Pending, nil
 		case err != nil:
-			return op.endOnDevice(out, err)
+			return p.endOnDevice(out, err)
 		}
-		op.async = nil
+		p.async = nil
 	}
-	if op.reading != nil {
+	if p.reading != nil {
 		return status.Again, nil
 	}
-	b := op.restore.Rec.Version
-	if err := pending.Complete(op.s, a, b); err != nil {
-		return op.endOnDevice(out, err)
+	b := p.reads.Rec.Version
+	if err := pending.Complete(p.s, a, b); err != nil {
+		return p.endOnDevice(out, err)
 	}
-	r := b.Reading(op.selected(), op.s.Set.Verifies != config.VerifyOff)
+	r := b.Reading(p.selected(), p.s.Set.Verifies != config.VerifyOff)
 	beside, err := slots.Beside(b.Layout, true)
 	if err != nil {
-		return op.endOnDevice(out, err)
+		return p.endOnDevice(out, err)
 	}
-	op.private, op.reading = beside, r
-	at, to := op.at, op.private.Bytes(0, op.private.Size())
-	op.startAsync(a, nil, func(gate *borrow.Source) error { return slots.Bring(op.s, a, gate, to, at, r.Spans) })
+	p.private, p.reading = beside, r
+	at, to := p.at, p.private.Bytes(0, p.private.Size())
+	p.startAsync(a, nil, func(gate *borrow.Source) error { return slots.Bring(p.s, a, gate, to, at, r.Spans) })
 	return status.Pending, nil
 }
 
 // captureEvent returns the event behind which the device has copied the bytes of a capture, kept for the caller; nil if it has.
-func (op *restore) captureEvent() device.Event {
-	op.s.Lock()
-	defer op.s.Unlock()
-	if c := pending.Of(op.restore.Rec.Version); c != nil && c.Event != nil {
+func (p *partial) captureEvent() device.Event {
+	p.s.Lock()
+	defer p.s.Unlock()
+	if c := pending.Of(p.reads.Rec.Version); c != nil && c.Event != nil {
 		return c.Event.Keep()
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"velocpy/gocore/figures"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/tier/devicememory"
 	"velocpy/gocore/transfer/copier"
 	"velocpy/gocore/transfer/slots"
 )
@@ -36,22 +37,23 @@ type RestoreArgs struct {
 // restore is the operation of a restore: it ends with a copy to regions, or with a lease.
 type restore struct {
 	copying
-	partial
-	restore *engine.Restore
-	looped  bool    // leaves the due restores of a loop over the plan unchanged
-	want    []int32 // indices of the regions wanted
-	sent    bool    // the host bytes are verified, and the copies to a device come next or have been queued
-	check   bool    // the job verifies checksums
+	reads  *engine.Restore // holds the bytes, once they are there
+	looped bool            // leaves the due restores of a loop over the plan unchanged
+	want   []int32         // indices of the regions wanted
+	check  bool            // the job verifies checksums
 
 	lends   bool            // ends with a lease instead of a copy to regions
 	private *memory.Mapping // memory beside the cache that has the bytes
-	lent    []uint64        // debug mode: checksums of the bytes on a device, for the lease
 	alone   bool            // the lease gets a private copy, because other callers read the bytes in the cache
 	shared  bool            // no memory could be mapped for a private copy
+
+	partial partial
+	source  deviceSource
+	target  deviceTarget
 }
 
 // Wants returns what a fetch brings.
-func (op *restore) Wants() checkpoint.Selection { return op.selected() }
+func (op *restore) Wants() checkpoint.Selection { return op.partial.selected() }
 
 // Took takes over the memory that a fetch has filled, unless the operation has ended. The lock is held.
 func (op *restore) Took(m *memory.Mapping) bool {
@@ -65,9 +67,9 @@ func (op *restore) Took(m *memory.Mapping) bool {
 // undo is part of operation.
 func (op *restore) undo() *Outcome {
 	if op.event != nil {
-		op.releaseLater()
+		op.target.releaseLater()
 	} else {
-		op.s.Engine.EndRestore(op.s.Now(), op.restore)
+		op.s.Engine.EndRestore(op.s.Now(), op.reads)
 	}
 	return nil
 }
@@ -81,14 +83,14 @@ func (op *restore) release() {
 
 // account is part of operation.
 func (op *restore) account(c *figures.Counters) {
-	op.woke(op.s.Now(), op.restore.Rec)
+	op.woke(op.s.Now(), op.reads.Rec)
 	c.RestoreWait += op.waited
 	c.RestoreCopy += op.copied
 }
 
 // unmap unmaps the operation's private mapping, if it still has one. The operation has ended, and the lock is not held.
 func (op *restore) unmap() {
-	for _, m := range []**memory.Mapping{&op.private, &op.packed} {
+	for _, m := range []**memory.Mapping{&op.private, &op.partial.packed} {
 		if *m != nil {
 			_ = (*m).Unmap() // only this operation used the mapping, and no caller is left to receive an error
 			*m = nil
@@ -99,6 +101,7 @@ func (op *restore) unmap() {
 // Restore begins a restore. A small checkpoint in the fastest tier is restored within the call.
 func Restore(s *cache.Cache, h History, a *RestoreArgs, out *Outcome) (*Op, status.Code, error) {
 	op := &restore{copying: copying{watching: watching{Op: begun(s, a.FD)}}}
+	op.partial.restore, op.source.restore, op.target.restore = op, op, op
 	op.does = op
 	returned := false
 	defer op.disownUnless(&returned)
@@ -157,20 +160,20 @@ func (op *restore) begin(h *engine.History, a *RestoreArgs) error {
 	op.streams = append([]uint64(nil), a.Streams...)
 	op.looped = a.Looped || a.Peek
 	if op.want, op.lends = want, a.Lease; !a.Lease {
-		op.regions, op.parts = model.CloneRegions(a.Into), model.CloneParts(a.Parts)
+		op.regions, op.partial.parts = model.CloneRegions(a.Into), model.CloneParts(a.Parts)
 	}
-	if op.parts != nil && s.Disk != nil {
+	if op.partial.parts != nil && s.Disk != nil {
 		s.Disk.AdoptLeaves(rec)
 	}
 	r, err := s.Engine.BeginRestore(s.Now(), h, a.Key, engine.RestoreOptions{
-		Last: a.Last, Peek: a.Peek, Partial: op.parts != nil || len(want) < len(l.Spans) && home == nil, Into: !a.Lease, Patient: a.Patient,
+		Last: a.Last, Peek: a.Peek, Partial: op.partial.parts != nil || len(want) < len(l.Spans) && home == nil, Into: !a.Lease, Patient: a.Patient,
 		Past: home != nil && home.Device.Lost() != nil,
 	})
 	if err != nil {
 		return s.Explain(err, rec)
 	}
 	r.Notify = op
-	op.restore = r
+	op.reads = r
 	op.live()
 	return nil
 }
@@ -226,10 +229,10 @@ func (op *restore) copyOut(out *Outcome) (status.Code, error) {
 			}
 		}
 		if op.placed {
-			return op.afterRestore(op.stepDeviceRestore(out))
+			return op.afterRestore(op.source.stepDeviceRestore(out))
 		}
-		if op.sent {
-			return op.afterRestore(op.stepSent(out))
+		if op.target.sent {
+			return op.afterRestore(op.target.stepSent(out))
 		}
 		if op.job == nil {
 			if err := op.prepare(); err != nil {
@@ -241,7 +244,7 @@ func (op *restore) copyOut(out *Outcome) (status.Code, error) {
 		}
 		code, err := op.endCopyOut(out)
 		op.freeJob()
-		if code == status.Again && op.sendsToDevice() {
+		if code == status.Again && op.target.sendsToDevice() {
 			continue
 		}
 		if code != status.Again {
@@ -267,7 +270,7 @@ func (op *restore) afterRestore(code status.Code, err error) (status.Code, error
 // pollRestore ends the operation if it failed, or if there is nothing to copy or to verify. Otherwise it returns Again once the bytes are available,
 // and Pending before. The lock is held.
 func (op *restore) pollRestore(out *Outcome) (status.Code, error) {
-	s, r := op.s, op.restore
+	s, r := op.s, op.reads
 	now := s.Now()
 	switch {
 	case r.Err != nil:
@@ -279,7 +282,7 @@ func (op *restore) pollRestore(out *Outcome) (status.Code, error) {
 	}
 	op.woke(now, r.Rec)
 	if a := s.DeviceTier(r.Tier); a != nil && !r.Direct {
-		return op.pollOnDevice(out, a)
+		return op.source.pollOnDevice(out, a)
 	}
 	op.check, op.alone = op.needsVerification(), op.needsOwnBytes()
 	if op.lends && !op.check && !op.alone {
@@ -296,11 +299,11 @@ func (op *restore) pollRestore(out *Outcome) (status.Code, error) {
 // needsVerification tells whether the bytes are verified before they are handed over. Copies verify in the same pass. Bytes of a lease are verified
 // unless they were since they came to the tier. The lock is held.
 func (op *restore) needsVerification() bool {
-	r, b := op.restore, op.restore.Rec.Version
+	r, b := op.reads, op.reads.Rec.Version
 	switch {
 	case op.s.Set.Verifies == config.VerifyOff || b.Sums == nil || r.Direct: // a fetch has verified the bytes
 		return false
-	case !op.lends && !op.sendsToDevice() || op.s.Set.Verifies == config.VerifyAlways:
+	case !op.lends && !op.target.sendsToDevice() || op.s.Set.Verifies == config.VerifyAlways:
 		return true
 	}
 	return !op.s.Engine.Fragment(r.Rec, r.Tier).Verified
@@ -309,25 +312,25 @@ func (op *restore) needsVerification() bool {
 // needsOwnBytes tells whether a lease needs a private copy. A lease for the last time is writable, so it needs one while another restore or lease
 // reads the bytes in the cache. The lock is held.
 func (op *restore) needsOwnBytes() bool {
-	r := op.restore
+	r := op.reads
 	return op.lends && r.Last && op.private == nil && !op.shared && op.s.Engine.Fragment(r.Rec, r.Tier).Pins > 1
 }
 
 // prepare creates the job that verifies and copies.
 func (op *restore) prepare() error {
-	if op.parts != nil {
-		return op.prepareParts()
+	if op.partial.parts != nil {
+		return op.partial.prepareParts()
 	}
 	base, dir := op.ownBytes(), copier.Scatter
-	if op.lends && base == nil || op.sendsToDevice() {
+	if op.lends && base == nil || op.target.sendsToDevice() {
 		dir = copier.Verify
 	}
-	spans := op.restore.Rec.Version.Layout.Spans
+	spans := op.reads.Rec.Version.Layout.Spans
 	var few [16]copier.Piece
 	pieces := few[:0]
 	for j, i := range op.want {
 		p := copier.Piece{Slot: unsafe.Pointer(unsafe.SliceData(op.slot[spans[i].Offset:])), Bytes: spans[i].Bytes}
-		if !op.lends && !op.sendsToDevice() {
+		if !op.lends && !op.target.sendsToDevice() {
 			p.Mem = op.regions[j].Mem
 		} else if base != nil {
 			p.Mem.Base = unsafe.Add(base, spans[i].Offset)
@@ -343,7 +346,7 @@ func (op *restore) ownBytes() unsafe.Pointer {
 	if !op.alone {
 		return nil
 	}
-	m, err := memory.Map("private lease", max(op.restore.Rec.Version.Layout.Slot, 1))
+	m, err := memory.Map("private lease", max(op.reads.Rec.Version.Layout.Slot, 1))
 	if err != nil {
 		op.alone, op.shared = false, true
 		return nil
@@ -355,12 +358,12 @@ func (op *restore) ownBytes() unsafe.Pointer {
 // endCopyOut hands over the bytes that the job has copied, or returns the error of their verification. It returns Again if the operation has to go
 // on. One such case is a lease whose bytes another restore began to read during its verification: it needs a private copy now.
 func (op *restore) endCopyOut(out *Outcome) (status.Code, error) {
-	s, r := op.s, op.restore
+	s, r := op.s, op.reads
 	b := r.Rec.Version
 	s.Lock()
 	defer s.Leave()
-	if op.parts != nil {
-		return op.endParts(out)
+	if op.partial.parts != nil {
+		return op.partial.endParts(out)
 	}
 	if op.check {
 		for j, sum := range op.job.Sums() {
@@ -373,8 +376,8 @@ func (op *restore) endCopyOut(out *Outcome) (status.Code, error) {
 		}
 		op.check = false
 	}
-	if op.sendsToDevice() && !op.sent {
-		op.sent = true
+	if op.target.sendsToDevice() && !op.target.sent {
+		op.target.sent = true
 		return status.Again, nil
 	}
 	if op.needsOwnBytes() {
@@ -387,19 +390,19 @@ func (op *restore) endCopyOut(out *Outcome) (status.Code, error) {
 // restoreFromBelow continues a restore from a lower tier, if one has the bytes, when those of the fastest tier are wrong. It logs a warning. The lock
 // is held.
 func (op *restore) restoreFromBelow(bad *status.Error) bool {
-	s, r := op.s, op.restore
+	s, r := op.s, op.reads
 	if !s.Engine.RestoreFromBelow(s.Now(), r) {
 		return false
 	}
 	logring.Add(logring.Warning, bad.Error()+"; it is restored from the tier below")
 	op.unmap()
-	op.slot, op.check, op.alone, op.reading = nil, false, false, nil
+	op.slot, op.check, op.alone, op.partial.reading = nil, false, false, nil
 	return true
 }
 
 // endRestore hands the bytes over. The lock is held.
 func (op *restore) endRestore(out *Outcome) (status.Code, error) {
-	s, r := op.s, op.restore
+	s, r := op.s, op.reads
 	b := r.Rec.Version
 	if op.lends {
 		out.Lease = op.lend()
@@ -422,20 +425,30 @@ func (op *restore) endRestore(out *Outcome) (status.Code, error) {
 func (op *restore) handOver() {
 	s := op.s
 	s.Line.Took = op.copied
-	s.Engine.HandOver(s.Now(), op.restore)
+	s.Engine.HandOver(s.Now(), op.reads)
 	s.Line.Took = 0
+}
+
+// endOnDevice ends the operation after work of a device that came to err.
+func (op *restore) endOnDevice(out *Outcome, err error) (status.Code, error) {
+	op.s.Lock()
+	defer op.s.Leave()
+	if err != nil {
+		return op.failRestore(op.s.Explain(devicememory.Explain(err), op.reads.Rec))
+	}
+	return op.endRestore(out)
 }
 
 // refuseRestore ends the operation because memory beside the cache is missing.
 func (op *restore) refuseRestore(err error) (status.Code, error) {
 	op.s.Lock()
 	defer op.s.Leave()
-	return op.failRestore(op.s.Explain(err, op.restore.Rec))
+	return op.failRestore(op.s.Explain(err, op.reads.Rec))
 }
 
 // failRestore ends the operation with an error. The lock is held.
 func (op *restore) failRestore(err *status.Error) (status.Code, error) {
-	op.s.Engine.EndRestore(op.s.Now(), op.restore)
+	op.s.Engine.EndRestore(op.s.Now(), op.reads)
 	op.end()
 	return err.Code, err
 }
