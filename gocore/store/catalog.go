@@ -32,7 +32,7 @@ func (c catalogued) Freed(int) (off, bytes int64, ok bool) { return c.s.Disk.Fre
 func (c catalogued) Removed(r, by *engine.Record) {
 	s := c.s
 	r.Version.Gone.Store(true)
-	if h := s.histories[r.Hist.Name]; by == nil && h != nil && h.retention != nil {
+	if h := s.histories.byName[r.Hist.Name]; by == nil && h != nil && h.retention != nil {
 		h.retention.Remove(r.Key)
 	}
 	if s.Disk != nil {

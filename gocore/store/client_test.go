@@ -134,7 +134,7 @@ func drained(t testing.TB, s *Store) {
 	t.Helper()
 	s.Lock()
 	var all []*History
-	for _, h := range s.histories {
+	for _, h := range s.histories.byName {
 		all = append(all, h)
 	}
 	s.Unlock()

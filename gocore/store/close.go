@@ -32,7 +32,7 @@ func (s *Store) workersEnded() {
 // forgetAll drops the references to all that the store knew, so that the garbage collector can free it: handles of the store may live until the
 // process exits. The lock is held.
 func (s *Store) forgetAll() {
-	for _, h := range s.histories {
+	for _, h := range s.histories.byName {
 		h.h.Each(func(r *engine.Record) { s.Orphans.Release(r.ID, r.Version) })
 		h.h = nil
 	}
@@ -41,14 +41,14 @@ func (s *Store) forgetAll() {
 	}
 	s.Findings.Clear()
 	s.ForgetAnchors()
-	s.histories, s.Layouts, s.Engine = nil, checkpoint.NewLayouts(nil), engine.New(engine.Config{})
+	s.histories.byName, s.Layouts, s.Engine = nil, checkpoint.NewLayouts(nil), engine.New(engine.Config{})
 }
 
 func (s *Store) free() {
 	if s.Copiers != nil {
 		s.Copiers.Close()
 	}
-	s.freeDevices()
+	s.freeErr = errors.Join(s.freeErr, s.devices.free())
 	if s.Host != nil {
 		s.freeErr = errors.Join(s.freeErr, s.Host.Unmap())
 	}
@@ -63,7 +63,7 @@ func (s *Store) Close(fd int32) *operation.Op {
 	s.Closing = true
 	if first {
 		s.unhook()
-		s.stopWatching()
+		s.devices.stopWatching()
 		s.WakeAll()
 		s.workers.Stop()
 		for _, a := range s.Devices {

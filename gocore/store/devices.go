@@ -6,6 +6,7 @@ import (
 
 	"velocpy/gocore/base/safego"
 	"velocpy/gocore/base/status"
+	"velocpy/gocore/cache"
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/config"
 	"velocpy/gocore/device"
@@ -13,50 +14,57 @@ import (
 	"velocpy/gocore/tier/devicememory"
 )
 
+// devices opens and closes the devices of a store, and watches them while it is open.
+type devices struct {
+	*cache.Cache
+
+	unwatch func() // ends WatchDevices
+}
+
 // askLinks sets the assumed rates of the links from Config.LinkRates; rates that the engine has measured by then take precedence. The call takes too
 // long for Open to wait. Its result is dropped if the store closes first. The lock is held.
-func (s *Store) askLinks() {
-	if len(s.Devices) == 0 || s.Set.LinkRates == nil {
+func (ds *devices) askLinks() {
+	if len(ds.Devices) == 0 || ds.Set.LinkRates == nil {
 		return
 	}
-	devices := s.devices()
+	devices := ds.all()
 	safego.Go("link rates", func() {
-		rates := s.Set.LinkRates(devices)
-		s.Lock()
-		defer s.Leave()
+		rates := ds.Set.LinkRates(devices)
+		ds.Lock()
+		defer ds.Leave()
 		for t, rate := range rates[:min(len(rates), len(devices))] {
-			if !s.Closing && rate > 0 {
-				s.Engine.Assume(t, rate*devicememory.LinkShare, rate*devicememory.LinkShare)
+			if !ds.Closing && rate > 0 {
+				ds.Engine.Assume(t, rate*devicememory.LinkShare, rate*devicememory.LinkShare)
 			}
 		}
 	})
 }
 
-// devices returns the store's devices, in the order of their tiers.
-func (s *Store) devices() []device.Device {
-	devices := make([]device.Device, len(s.Devices))
-	for i, a := range s.Devices {
+// all returns the store's devices, in the order of their tiers.
+func (ds *devices) all() []device.Device {
+	devices := make([]device.Device, len(ds.Devices))
+	for i, a := range ds.Devices {
 		devices[i] = a.Device
 	}
 	return devices
 }
 
-// openDevices opens the devices and reserves their memory. After an error the caller frees those that were opened.
-func (s *Store) openDevices(cfg *engine.Config) error {
-	for i, d := range s.Set.Devices {
-		if s.Set.OpenDevice == nil {
+// open opens the devices and reserves their memory. After an error the caller frees those that were opened.
+func (ds *devices) open(cfg *engine.Config) error {
+	for i, d := range ds.Set.Devices {
+		if ds.Set.OpenDevice == nil {
 			return status.New(status.Unavailable, "this build of the core has no devices").AtTier(status.TierDevice)
 		}
-		a, err := s.openDevice(i, d)
+		a, err := ds.openOne(i, d)
 		if err != nil {
 			return err
 		}
 		name := status.TierName(status.TierDevice)
-		if len(s.Set.Devices) > 1 {
+		if len(ds.Set.Devices) > 1 {
 			name = fmt.Sprintf("cuda:%d", d.Ordinal)
 		}
 		rate := devicememory.LinkRate(a.Device)
-		s.Tiers = append(s.Tiers, status.TierDevice)
+		ds.Tiers = append(ds.Tiers, status.TierDevice)
 		cfg.Tiers = append(cfg.Tiers, engine.TierConfig{
 			Name: name, Capacity: a.MappedNow(), Grain: checkpoint.CacheLine, Private: true, Device: true, WriteRate: rate, ReadRate: rate,
 		})
@@ -64,8 +72,8 @@ func (s *Store) openDevices(cfg *engine.Config) error {
 	return nil
 }
 
-func (s *Store) openDevice(tier int, d config.Device) (*devicememory.Memory, error) {
-	dev, err := s.Set.OpenDevice(d.Ordinal, s.Set.Kernels)
+func (ds *devices) openOne(tier int, d config.Device) (*devicememory.Memory, error) {
+	dev, err := ds.Set.OpenDevice(d.Ordinal, ds.Set.Kernels)
 	if err != nil {
 		return nil, devicememory.Explain(err)
 	}
@@ -76,41 +84,42 @@ func (s *Store) openDevice(tier int, d config.Device) (*devicememory.Memory, err
 		}
 		d.Bytes = int64(float64(free) * d.Share)
 	}
-	a, err := devicememory.Open(dev, tier, max(d.Bytes, 1), devicememory.Options{LookEvery: s.Set.LookEvery, Now: s.Now})
-	s.Devices = append(s.Devices, a)
+	a, err := devicememory.Open(dev, tier, max(d.Bytes, 1), devicememory.Options{LookEvery: ds.Set.LookEvery, Now: ds.Now})
+	ds.Devices = append(ds.Devices, a)
 	return a, err
 }
 
 // startWatching calls Config.WatchDevices, whose watch lasts while the store is open.
-func (s *Store) startWatching() {
-	if len(s.Devices) == 0 || s.Set.WatchDevices == nil {
+func (ds *devices) startWatching() {
+	if len(ds.Devices) == 0 || ds.Set.WatchDevices == nil {
 		return
 	}
-	s.unwatch = s.Set.WatchDevices(s.devices())
+	ds.unwatch = ds.Set.WatchDevices(ds.all())
 }
 
-func (s *Store) stopWatching() {
-	if s.unwatch != nil {
-		s.unwatch()
-		s.unwatch = nil
+func (ds *devices) stopWatching() {
+	if ds.unwatch != nil {
+		ds.unwatch()
+		ds.unwatch = nil
 	}
 }
 
-// freeDevices closes all devices.
-func (s *Store) freeDevices() {
-	for _, a := range s.Devices { // all devices are idle before the first closes, since others may use memory that one has pinned
-		s.freeErr = errors.Join(s.freeErr, a.AwaitIdle())
+// free closes all devices.
+func (ds *devices) free() (err error) {
+	for _, a := range ds.Devices { // all devices are idle before the first closes, since others may use memory that one has pinned
+		err = errors.Join(err, a.AwaitIdle())
 	}
-	s.Orphans.Drop()
-	for _, a := range s.Devices {
-		s.freeErr = errors.Join(s.freeErr, a.Close())
+	ds.Orphans.Drop()
+	for _, a := range ds.Devices {
+		err = errors.Join(err, a.Close())
 	}
-	s.Devices = nil
+	ds.Devices = nil
+	return err
 }
 
 // startSizing starts the goroutines that grow each device tier up to its budget and shrink it when others need the memory. The lock is held.
-func (s *Store) startSizing() {
-	for t, a := range s.Devices {
-		a.Start(s.ForTier(t))
+func (ds *devices) startSizing() {
+	for t, a := range ds.Devices {
+		a.Start(ds.ForTier(t))
 	}
 }

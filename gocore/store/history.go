@@ -29,7 +29,7 @@ func (h *History) Number(name func(*History) uint64) uint64 {
 	defer h.s.Unlock()
 	if h.number == 0 {
 		h.number = name(h)
-		h.s.numbers = append(h.s.numbers, h.number)
+		h.s.histories.numbers = append(h.s.histories.numbers, h.number)
 	}
 	return h.number
 }
@@ -105,7 +105,7 @@ func (h *History) Len() (int64, error) {
 		return 0, err
 	}
 	defer h.s.Unlock()
-	return int64(h.s.len(h.h)), nil
+	return int64(h.s.histories.len(h.h)), nil
 }
 
 // Keys returns the keys in the order of their latest write. The lock is not held during the sort.
@@ -222,4 +222,20 @@ func (h *History) clear() {
 	if s.Disk.Durable() && h.retention != nil {
 		h.retention.Clear() // also of checkpoints that only the catalog had
 	}
+}
+
+// histories is the histories of a store, and applies their rules of retention.
+type histories struct {
+	*cache.Cache
+
+	byName  map[string]*History
+	numbers []uint64 // handles
+}
+
+// len returns how many checkpoints of a history can be restored. The lock is held.
+func (hs *histories) len(h *engine.History) int {
+	if hs.Disk == nil {
+		return h.Len()
+	}
+	return h.Len() + hs.Disk.NotLoaded(h.Name)
 }

@@ -33,11 +33,11 @@ func (h *History) retain(r *model.Retention) {
 		return
 	}
 	x := retention.New(r)
-	for _, c := range h.s.candidates(h, x) {
+	for _, c := range h.s.histories.candidates(h, x) {
 		x.Add(c)
 	}
 	h.retention = x
-	h.s.prune(h)
+	h.s.histories.prune(h)
 }
 
 // rule returns the history's present rule.
@@ -49,19 +49,19 @@ func (h *History) rule() *model.Retention {
 }
 
 // rule returns the present rule of a history.
-func (s *Store) rule(history string) *model.Retention { return s.histories[history].rule() }
+func (hs *histories) rule(history string) *model.Retention { return hs.byName[history].rule() }
 
 // candidates returns the checkpoints of a history that count, in the order of writing, as candidates of a retention.
-func (s *Store) candidates(h *History, x *retention.Kept) []retention.Candidate {
+func (hs *histories) candidates(h *History, x *retention.Kept) []retention.Candidate {
 	var all []retention.Candidate
 	h.h.Each(func(r *engine.Record) {
-		if at, ok := s.counts(r); ok {
+		if at, ok := hs.counts(r); ok {
 			all = append(all, candidateOfRecord(x.Rule, at, r))
 		}
 	})
-	if s.Disk != nil {
-		s.Disk.EachNotLoaded(h.h, func(k model.Key, serial uint64) {
-			all = append(all, candidateOfRow(x.Rule, s.Disk, h.h, retention.Written{At: int64(serial), Key: k}))
+	if hs.Disk != nil {
+		hs.Disk.EachNotLoaded(h.h, func(k model.Key, serial uint64) {
+			all = append(all, candidateOfRow(x.Rule, hs.Disk, h.h, retention.Written{At: int64(serial), Key: k}))
 		})
 	}
 	slices.SortFunc(all, func(a, b retention.Candidate) int { return cmp.Compare(a.At, b.At) })
@@ -69,35 +69,35 @@ func (s *Store) candidates(h *History, x *retention.Kept) []retention.Candidate 
 }
 
 // counts tells whether a checkpoint counts for retention, and its time of writing.
-func (s *Store) counts(r *engine.Record) (at int64, ok bool) {
-	if !s.IsDurable() {
+func (hs *histories) counts(r *engine.Record) (at int64, ok bool) {
+	if !hs.IsDurable() {
 		return r.Written(), r.Captured()
 	}
 	//mutation:undurable-counts-for-retention
-	return int64(r.Version.Serial), s.Disk.Has(r)
+	return int64(r.Version.Serial), hs.Disk.Has(r)
 }
 
 // countForRetention records that a version counts. The lock is held. The engine must not call it, since prune calls the engine.
-func (s *Store) countForRetention(r *engine.Record) {
-	h := s.histories[r.Hist.Name]
+func (hs *histories) countForRetention(r *engine.Record) {
+	h := hs.byName[r.Hist.Name]
 	if h.retention == nil || r.Gone() {
 		return
 	}
-	if at, ok := s.counts(r); ok {
+	if at, ok := hs.counts(r); ok {
 		h.retention.Add(candidateOfRecord(h.retention.Rule, at, r))
-		s.prune(h)
+		hs.prune(h)
 	}
 }
 
 // prune drops the checkpoints that the rule of a history does not keep.
-func (s *Store) prune(h *History) {
+func (hs *histories) prune(h *History) {
 	for _, w := range h.retention.Unkept() {
 		r := h.h.Get(w.Key)
 		if r == nil {
 			continue
 		}
-		if at, ok := s.counts(r); ok && at == w.At { // otherwise the key was written again, and counts later
-			s.Engine.Drop(s.Now(), h.h, w.Key)
+		if at, ok := hs.counts(r); ok && at == w.At { // otherwise the key was written again, and counts later
+			hs.Engine.Drop(hs.Now(), h.h, w.Key)
 		}
 	}
 }

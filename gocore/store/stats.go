@@ -49,7 +49,7 @@ func (s *Store) Stats() (figures.Stats, error) {
 	var distance int64
 	for _, h := range s.Engine.Histories() {
 		r := restoreStats(h.Stats)
-		st.Histories[h.Name] = figures.HistoryStats{Checkpoints: s.len(h), Hints: h.Queued(), Restores: r, Reduction: s.reductionOf(h.Name)}
+		st.Histories[h.Name] = figures.HistoryStats{Checkpoints: s.histories.len(h), Hints: h.Queued(), Restores: r, Reduction: s.reductionOf(h.Name)}
 		st.Restores.Count += r.Count
 		st.Restores.Hits += r.Hits
 		st.Restores.Last = r.Last

@@ -19,15 +19,14 @@ import (
 type Store struct {
 	*cache.Cache
 	workers   *workers.Workers
-	histories map[string]*History
-	numbers   []uint64 // handles of histories
+	histories histories
+	devices   devices
 	freed     bool     // the last worker has ended and the disk tier is closed
 	ended     []func() // callbacks to run when freed is set
 	freeErr   error
 	undone    error // the error about drops and rules that did not become durable; Close returns it once
 
-	unhook  func() // removes the poison callback
-	unwatch func() // ends WatchDevices
+	unhook func() // removes the poison callback
 }
 
 // Assumed rates until the link has been measured: those of a mid-range NVMe drive.
@@ -42,8 +41,9 @@ func Open(c config.Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{Cache: cache.New(set), histories: map[string]*History{}}
-	s.Counted, s.Rule, s.Emptied, s.Unmapped = s.countForRetention, s.rule, s.forgetAll, s.free
+	s := &Store{Cache: cache.New(set)}
+	s.histories, s.devices = histories{Cache: s.Cache, byName: map[string]*History{}}, devices{Cache: s.Cache}
+	s.Counted, s.Rule, s.Emptied, s.Unmapped = s.histories.countForRetention, s.histories.rule, s.forgetAll, s.free
 	if err := s.openTiers(); err != nil {
 		s.free()
 		return nil, err
@@ -61,9 +61,9 @@ func (s *Store) start() {
 	if s.Host != nil {
 		s.Host.Start(s.ForHost())
 	}
-	s.startSizing()
-	s.askLinks()
-	s.startWatching()
+	s.devices.startSizing()
+	s.devices.askLinks()
+	s.devices.startWatching()
 	if s.Disk != nil {
 		s.Disk.Start()
 	}
@@ -81,7 +81,7 @@ func (s *Store) openTiers() error {
 	if s.Set.Timeline > 0 {
 		cfg.Trace = s.Line.Note
 	}
-	if err := s.openDevices(&cfg); err != nil {
+	if err := s.devices.open(&cfg); err != nil {
 		return err
 	}
 	if s.Set.Host != nil {
@@ -109,7 +109,7 @@ func (s *Store) openTiers() error {
 func (s *Store) Ended() (histories []uint64, ok bool) {
 	s.Lock()
 	defer s.Unlock()
-	return s.numbers, s.Closing && s.freed
+	return s.histories.numbers, s.Closing && s.freed
 }
 
 // WhenEnded calls f once Ended returns ok. It calls f directly if the store has ended already, otherwise from a separate goroutine later.
@@ -135,20 +135,12 @@ func (s *Store) History(name string) (*History, error) {
 }
 
 func (s *Store) named(name string) *History {
-	h := s.histories[name]
+	h := s.histories.byName[name]
 	if h == nil {
 		h = &History{s: s, h: s.Engine.History(name)}
-		s.histories[name] = h
+		s.histories.byName[name] = h
 	}
 	return h
-}
-
-// len returns how many checkpoints of a history can be restored. The lock is held.
-func (s *Store) len(h *engine.History) int {
-	if s.Disk == nil {
-		return h.Len()
-	}
-	return h.Len() + s.Disk.NotLoaded(h.Name)
 }
 
 // Layout returns the description that the caller gave with checkpoints of this layout.
