@@ -58,8 +58,9 @@ struct Slot {
 // Addresses are multiples of 16 unless stated. Arrays without a length have an element for each changed chunk: all chunks may have changed.
 // All positions are less than 2^32, and at most 2^31 chunks have changed.
 //
-// If oldest is not 0, velocpy_dedup_sweep removes the entries of checkpoints before it after velocpy_dedup_list_shifts, and the launches
-// behind it get the record that it has made: else the digests of those entries would not be new to the record.
+// If oldest is not 0, velocpy_dedup_sweep removes the entries of checkpoints before it: before all of these launches, or after
+// velocpy_dedup_list_shifts. The launches behind it get the record that it has made: else the digests of those entries would not be new to
+// the record.
 struct Labels {
   uint32_t regions, shift;         // log2 of the chunk length C
   uint32_t checkpoint, oldest;     // places in the record of checkpoints before the oldest are not used

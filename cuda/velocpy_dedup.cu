@@ -1,7 +1,8 @@
-// The kernels of de-duplication. They are not in the fatbin of the package yet: no store de-duplicates on a GPU. Each takes a struct of
-// dedup_parameters.h or of dedup_label_parameters.h.
+// The kernels of de-duplication. Each takes a struct of dedup_parameters.h, dedup_label_parameters.h or dedup_room_parameters.h. The file is
+// loaded when the first checkpoint is de-duplicated on a device.
 #include "dedup.cuh"
 #include "dedup_nodes.cuh"
+#include "dedup_room.cuh"
 
 using namespace velocpy;  // NOLINT: this file is nothing but entries
 
@@ -45,3 +46,7 @@ VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_add_new(VELOCPY_PARAMETER(dedup
 
 // Before all of these, or behind velocpy_dedup_list_shifts.
 VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_sweep(VELOCPY_PARAMETER(dedup::Sweep) p) { dedup::sweep(p); }
+
+// Before all others, for the memory that they need, and behind all others.
+VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_fill(VELOCPY_PARAMETER(dedup::Filling) p) { dedup::fill(p); }
+VELOCPY_KERNEL(dedup::kThreads, 4) velocpy_dedup_consolidate(VELOCPY_PARAMETER(dedup::Consolidated) p) { dedup::consolidate(p); }

@@ -85,6 +85,8 @@ std::map<std::string, Kernel> kernels = {
     {"velocpy_dedup_find_new_nodes", kernel(velocpy_dedup_find_new_nodes)},
     {"velocpy_dedup_add_new", kernel(velocpy_dedup_add_new)},
     {"velocpy_dedup_sweep", kernel(velocpy_dedup_sweep)},
+    {"velocpy_dedup_fill", kernel(velocpy_dedup_fill)},
+    {"velocpy_dedup_consolidate", kernel(velocpy_dedup_consolidate)},
     {"velocpy_pack", kernel(velocpy_pack)},
     {"velocpy_pack_few", kernel(velocpy_pack_few)},
     {"velocpy_pack_sums", kernel(velocpy_pack_sums)},

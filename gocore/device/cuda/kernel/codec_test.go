@@ -162,7 +162,7 @@ func (w *codecWork) testEncoding(t failing, s *source, shift, shiftReference int
 	copy(before[w.atContainer+codec.PayloadsAt(len(w.plain)):], want[codec.PayloadsAt(len(w.plain)):])
 	copy(before[w.atState:], after[w.atState:w.atState+8*w.chunks()])
 	copy(before[w.atRest:], after[w.atRest:w.atRest+8])
-	difference(t, after, before)
+	sameBytes(t, after, before)
 }
 
 // testDecoding compares the region that the kernel decodes from a container with that of Go, and the faults. The container may be damaged behind
@@ -203,7 +203,7 @@ func (w *codecWork) testDecoding(t failing, s *source, container []byte, shift, 
 			copy(before[w.atPlain+begin:w.atPlain+end], after[w.atPlain+begin:])
 		}
 	}
-	difference(t, after, before)
+	sameBytes(t, after, before)
 }
 
 // fillRegion fills a region with a family of data.
@@ -499,6 +499,6 @@ func TestLocateSource(t *testing.T) {
 		after := s.run(before, []Launch{{Kernel: "velocpy_locate", Blocks: blocks, Threads: codecThreads, Parameter: parameter(t, p)}})
 		copy(want[64:64+8*blocks], after[64:])
 		copy(want[container:offsets-16], before[container:])
-		difference(t, after, want)
+		sameBytes(t, after, want)
 	}
 }

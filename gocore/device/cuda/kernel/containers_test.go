@@ -155,7 +155,7 @@ func TestContainersSource(t *testing.T) {
 		c := drawContainers(t)
 		want := c.twins(t, c.encode)
 		c.checkEncoded(t, want)
-		difference(t, c.withoutWords(s.run(c.memory, c.encode(there))), c.withoutWords(want))
+		sameBytes(t, c.withoutWords(s.run(c.memory, c.encode(there))), c.withoutWords(want))
 		c.someInPlace(func() bool { return rapid.Bool().Draw(t, "in place") })
 		c.prepareDecoding(func(codecPlace) {})
 		want = c.twins(t, c.decode)
@@ -167,7 +167,7 @@ func TestContainersSource(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		difference(t, s.run(c.memory, c.decode(there)), want)
+		sameBytes(t, s.run(c.memory, c.decode(there)), want)
 	})
 }
 
@@ -212,7 +212,7 @@ func TestContainersSourceDamage(t *testing.T) {
 				copy(want[p.plain:p.plain+int(p.Bytes)], after[p.plain:])
 			}
 		}
-		difference(t, after, want)
+		sameBytes(t, after, want)
 	})
 	if damaged < 20 {
 		t.Errorf("only %d damaged containers", damaged)
@@ -261,9 +261,9 @@ func TestManyContainersSource(t *testing.T) {
 	}
 	want := c.twins(t, c.encode)
 	c.checkEncoded(t, want)
-	difference(t, c.withoutWords(s.run(c.memory, c.encode(there))), c.withoutWords(want))
+	sameBytes(t, c.withoutWords(s.run(c.memory, c.encode(there))), c.withoutWords(want))
 	c.prepareDecoding(func(codecPlace) {})
-	difference(t, s.run(c.memory, c.decode(there)), c.twins(t, c.decode))
+	sameBytes(t, s.run(c.memory, c.decode(there)), c.twins(t, c.decode))
 }
 
 // Payloads of containers with so many chunks that a block of threads locates them in several passes.
@@ -282,7 +282,7 @@ func TestLocateContainersSource(t *testing.T) {
 	}
 	c.end()
 	locate := func(base uint64) []Launch { return c.decode(base)[:1] }
-	difference(t, s.run(c.memory, locate(there)), c.twins(t, locate))
+	sameBytes(t, s.run(c.memory, locate(there)), c.twins(t, locate))
 }
 
 // otherReference is a parameter for containers without the first reference, or with references if it has none.

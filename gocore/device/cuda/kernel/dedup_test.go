@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"velocpy/gocore/device"
 	"velocpy/gocore/reduction/dedup"
 	form "velocpy/gocore/reduction/difference"
 	"velocpy/gocore/reduction/digest"
@@ -18,47 +19,6 @@ import (
 
 // The kernels of de-duplication against gocore/reduction with the method Basic.
 
-const (
-	dedupRegions, dedupThreads = 64, 256
-	dedupBlock                 = 4 << 10
-	markWords                  = 256
-)
-
-// dedupParameter is the struct Regions of cuda/dedup_parameters.h.
-type dedupParameter struct {
-	Count, Tiles, Shift, Blocks                                uint32
-	LeafSeed, SumSeed, BlockSeed                               uint64
-	Marks, List, State, Totals, Before, Lost, Changed, Data    uint64
-	Key                                                        [16]uint64
-	From, Bytes, Leaves, Comparable, Sums, Digests, OldDigests [dedupRegions]uint64
-	Position, TailSeed, EndSeed                                [dedupRegions]uint64
-	First                                                      [dedupRegions]uint32
-}
-
-// secretWords are the first words of the secret of XXH3.
-var secretWords = [16]uint64{
-	0xbe4ba423396cfeb8, 0x1cad21f72c81017c, 0xdb979083e96dd4de, 0x1f67b3b7a4a44072, 0x78e5c0cc4ee679cb, 0x2172ffcc7dd05a82, 0x8e2443f7744608b8, 0x4c263a81e69035e0,
-	0xcb00c391bb52283c, 0xa32e531b8b65d088, 0x4ef90da297486471, 0xd8acdea946ef1938, 0x3f349ce33f76faa8, 0x1d4f0bc7c7bbdcf9, 0x3159b4cd4be0518a, 0x647378d9c97e9fc8,
-}
-
-// role is the seed of a role, as docs/deduplication-format.md defines it.
-func role(seed, r uint64) uint64 {
-	z := seed + r*0x9e3779b97f4a7c15
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
-}
-
-// setKey sets the first words of the secret of a seed.
-func setKey(key []uint64, seed uint64) {
-	for i := range key {
-		key[i] = secretWords[i] + seed
-		if i%2 != 0 {
-			key[i] = secretWords[i] - seed
-		}
-	}
-}
-
 // dedupCase is a lineage whose checkpoints both sides make.
 type dedupCase struct {
 	chunk    int
@@ -67,8 +27,8 @@ type dedupCase struct {
 	together int // regions of a launch
 }
 
-// dedupRegion is a region, and what the device keeps of it between checkpoints.
-type dedupRegion struct {
+// testRegion is a region, and what the device keeps of it between checkpoints.
+type testRegion struct {
 	name            string
 	data            []byte
 	leaves, digests []byte // of the checkpoint before
@@ -108,23 +68,23 @@ func (r *room) checkGaps(t fatal, before, after []byte) {
 
 // dedupLaunch is one launch and where its results are in the memory.
 type dedupLaunch struct {
-	p                       dedupParameter
-	regions                 []*dedupRegion
+	p                       dedupRegions
+	regions                 []*testRegion
 	marks, list, totals     int
 	leaves, digests, sums   []int
 	chunks, words, position int
 }
 
 // launch lays out regions. The positions of their chunks begin at a number.
-func (c *dedupCase) launch(r *room, regions []*dedupRegion, position int) *dedupLaunch {
+func (c *dedupCase) launch(r *room, regions []*testRegion, position int) *dedupLaunch {
 	l := &dedupLaunch{regions: regions, position: position}
 	p := &l.p
 	p.Count, p.Shift, p.Blocks = uint32(len(regions)), uint32(bits.TrailingZeros(uint(c.chunk))), 3
-	p.LeafSeed, p.SumSeed, p.BlockSeed = role(c.seed, 1), role(c.seed, 5), role(role(c.seed, 4), dedupBlock)
+	p.LeafSeed, p.SumSeed, p.BlockSeed = role(c.seed, 1), role(c.seed, 5), role(role(c.seed, 4), device.DedupBlockBytes)
 	setKey(p.Key[:], p.LeafSeed)
 	for i, g := range regions {
 		n := len(g.data)
-		leaves, tiles, blocks := tree.Chunks(uint64(n), c.chunk), (n-1)/digest.SumBytes+1, (n-1)/dedupBlock+1
+		leaves, tiles, blocks := tree.Chunks(uint64(n), c.chunk), (n-1)/digest.SumBytes+1, (n-1)/device.DedupBlockBytes+1
 		l.leaves = append(l.leaves, r.place(g.leaves[:min(len(g.leaves), leaves*digest.Bytes)], leaves*digest.Bytes, 16))
 		l.sums = append(l.sums, r.place(nil, tiles*8, 8))
 		l.digests = append(l.digests, r.place(g.digests[:min(len(g.digests), blocks*digest.Bytes)], blocks*digest.Bytes, 32))
@@ -138,14 +98,14 @@ func (c *dedupCase) launch(r *room, regions []*dedupRegion, position int) *dedup
 			p.OldDigests[i] = uint64(len(g.digests) / digest.Bytes)
 		}
 		p.Position[i], p.First[i] = uint64(position+l.chunks), p.Tiles
-		p.TailSeed[i], p.EndSeed[i] = role(role(c.seed, 2), uint64(n%c.chunk)), role(role(c.seed, 4), uint64(n%dedupBlock))
+		p.TailSeed[i], p.EndSeed[i] = role(role(c.seed, 2), uint64(n%c.chunk)), role(role(c.seed, 4), uint64(n%device.DedupBlockBytes))
 		l.chunks += leaves
 		p.Tiles += uint32(tiles)
 	}
 	l.words = int(p.Tiles) * max(1, digest.SumBytes/c.chunk/32)
 	l.marks, l.list = r.place(nil, 4*l.words, 4), r.place(nil, 4*l.chunks, 4)
 	l.totals = r.place(nil, 24, 8)
-	p.State = uint64(there + r.place(make([]byte, 8*(l.words/markWords+1)), 0, 8))
+	p.State = uint64(there + r.place(make([]byte, 8*(l.words/device.DedupMarkWords+1)), 0, 8))
 	p.Lost = uint64(there + r.place(nil, 4*len(regions), 4))
 	p.Marks, p.List, p.Totals = uint64(there+l.marks), uint64(there+l.list), uint64(there+l.totals)
 	return l
@@ -153,32 +113,16 @@ func (c *dedupCase) launch(r *room, regions []*dedupRegion, position int) *dedup
 
 func (l *dedupLaunch) launches(c *dedupCase) []Launch {
 	parameter, _ := binary.Append(nil, binary.LittleEndian, l.p)
-	name := fmt.Sprintf("velocpy_dedup_scan_%d", c.chunk)
-	if c.blocks {
-		name = fmt.Sprintf("velocpy_dedup_scan_blocks_%d", c.chunk)
-	}
 	return []Launch{
-		{Kernel: name, Blocks: int(l.p.Tiles), Threads: dedupThreads, Parameter: parameter},
-		{Kernel: "velocpy_dedup_list", Blocks: (l.words-1)/markWords + 1, Threads: dedupThreads, Parameter: parameter},
-		{Kernel: "velocpy_dedup_gather", Blocks: int(l.p.Blocks), Threads: dedupThreads, Parameter: parameter},
+		{Kernel: scanName(c.chunk, c.blocks), Blocks: int(l.p.Tiles), Threads: dedupThreads, Parameter: parameter},
+		{Kernel: dedupList, Blocks: (l.words-1)/device.DedupMarkWords + 1, Threads: dedupThreads, Parameter: parameter},
+		{Kernel: dedupGather, Blocks: int(l.p.Blocks), Threads: dedupThreads, Parameter: parameter},
 	}
-}
-
-// dedupKernels lists the kernels of de-duplication.
-func dedupKernels() []string {
-	all := []string{"velocpy_dedup_list", "velocpy_dedup_gather"}
-	for chunk := 32; chunk <= 4096; chunk *= 2 {
-		all = append(all, fmt.Sprintf("velocpy_dedup_scan_%d", chunk))
-		if chunk <= 512 {
-			all = append(all, fmt.Sprintf("velocpy_dedup_scan_blocks_%d", chunk))
-		}
-	}
-	return all
 }
 
 // layOut lays out the launches for all regions, and tells how many chunks and bytes these have.
-func (c *dedupCase) layOut(r *room, regions []*dedupRegion) (all []*dedupLaunch, position, total int) {
-	var some []*dedupRegion
+func (c *dedupCase) layOut(r *room, regions []*testRegion) (all []*dedupLaunch, position, total int) {
+	var some []*testRegion
 	for i, g := range regions {
 		total += len(g.data)
 		if len(g.data) > 0 {
@@ -199,7 +143,7 @@ type fatal interface {
 }
 
 // checkpoint makes the next checkpoint on both sides and compares them.
-func (c *dedupCase) checkpoint(t fatal, s *source, lineage *dedup.Lineage, number uint32, regions []*dedupRegion) {
+func (c *dedupCase) checkpoint(t fatal, s *source, lineage *dedup.Lineage, number uint32, regions []*testRegion) {
 	t.Helper()
 	var input []dedup.Region
 	for _, g := range regions {
@@ -327,9 +271,9 @@ func (c *dedupCase) keep(t fatal, l *dedupLaunch, after []byte, lineage *dedup.L
 		if g.size = len(g.data); !c.blocks {
 			continue
 		}
-		blocks := (len(g.data)-1)/dedupBlock + 1
+		blocks := (len(g.data)-1)/device.DedupBlockBytes + 1
 		for j := range blocks {
-			if got, want := at(l.digests[i], j), f.Block(g.data[j*dedupBlock:min(len(g.data), (j+1)*dedupBlock)]); got != want {
+			if got, want := at(l.digests[i], j), f.Block(g.data[j*device.DedupBlockBytes:min(len(g.data), (j+1)*device.DedupBlockBytes)]); got != want {
 				t.Fatalf("region of %d B, block %d: %x, want %x", len(g.data), j, got, want)
 			}
 		}
@@ -354,7 +298,7 @@ func randomBytes(r *rand.Rand, n int) []byte {
 }
 
 // change makes the next version of a region.
-func (g *dedupRegion) change(r *rand.Rand, size int, kind int) {
+func (g *testRegion) change(r *rand.Rand, size int, kind int) {
 	n := min(size, len(g.data))
 	g.data = append(bytes.Clone(g.data[:n]), randomBytes(r, size-n)...)
 	switch kind {
@@ -376,16 +320,16 @@ func (g *dedupRegion) change(r *rand.Rand, size int, kind int) {
 }
 
 // drawRegions makes the regions of a first checkpoint.
-func drawRegions(t *rapid.T, r *rand.Rand, sizes *rapid.Generator[int]) []*dedupRegion {
-	regions := make([]*dedupRegion, rapid.IntRange(1, 6).Draw(t, "regions"))
+func drawRegions(t *rapid.T, r *rand.Rand, sizes *rapid.Generator[int]) []*testRegion {
+	regions := make([]*testRegion, rapid.IntRange(1, 6).Draw(t, "regions"))
 	for i := range regions {
-		regions[i] = &dedupRegion{name: fmt.Sprint(i), data: randomBytes(r, sizes.Draw(t, "size")), size: -1}
+		regions[i] = &testRegion{name: fmt.Sprint(i), data: randomBytes(r, sizes.Draw(t, "size")), size: -1}
 	}
 	return regions
 }
 
 // changeRegions makes the next versions of all regions, some of which get another size.
-func changeRegions(t *rapid.T, r *rand.Rand, sizes *rapid.Generator[int], regions []*dedupRegion) {
+func changeRegions(t *rapid.T, r *rand.Rand, sizes *rapid.Generator[int], regions []*testRegion) {
 	for _, g := range regions {
 		if len(g.data) == 0 {
 			g.leaves, g.digests, g.size = nil, nil, 0
@@ -429,15 +373,15 @@ func testDedupLengths(t *testing.T, s *source) {
 			if blocks && chunk > 512 {
 				continue
 			}
-			c := &dedupCase{chunk: chunk, seed: r.Uint64(), blocks: blocks, together: dedupRegions}
+			c := &dedupCase{chunk: chunk, seed: r.Uint64(), blocks: blocks, together: device.DedupLaunchRegions}
 			lineage := c.lineage(t)
-			var regions []*dedupRegion
-			for i := range 2 * dedupRegions {
+			var regions []*testRegion
+			for i := range 2 * device.DedupLaunchRegions {
 				n := 1 + i*2 + int(c.seed%2) // up to 257
 				if i%8 == 0 {
-					n = 1 + r.IntN(chunk+dedupBlock)
+					n = 1 + r.IntN(chunk+device.DedupBlockBytes)
 				}
-				regions = append(regions, &dedupRegion{name: fmt.Sprint(i), data: randomBytes(r, n), size: -1})
+				regions = append(regions, &testRegion{name: fmt.Sprint(i), data: randomBytes(r, n), size: -1})
 			}
 			c.checkpoint(t, s, lineage, 0, regions)
 			for _, g := range regions {
@@ -453,14 +397,14 @@ func testDedupLong(t *testing.T, s *source) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, c := range []*dedupCase{{chunk: 32, seed: 5, together: 2}, {chunk: 64, seed: 6, together: 2, blocks: true}, {chunk: 1024, seed: 7, together: 2}} {
 		lineage := c.lineage(t)
-		a := &dedupRegion{name: "a", data: randomBytes(r, 1<<20+13), size: -1}
-		b := &dedupRegion{name: "b", data: randomBytes(r, 3<<20/2), size: -1}
-		c.checkpoint(t, s, lineage, 0, []*dedupRegion{a, b})
+		a := &testRegion{name: "a", data: randomBytes(r, 1<<20+13), size: -1}
+		b := &testRegion{name: "b", data: randomBytes(r, 3<<20/2), size: -1}
+		c.checkpoint(t, s, lineage, 0, []*testRegion{a, b})
 		for range 1000 {
 			a.data[r.IntN(len(a.data))] ^= 1
 			b.data[r.IntN(len(b.data))] ^= 1
 		}
-		c.checkpoint(t, s, lineage, 1, []*dedupRegion{a, b})
-		c.checkpoint(t, s, lineage, 2, []*dedupRegion{a, b})
+		c.checkpoint(t, s, lineage, 1, []*testRegion{a, b})
+		c.checkpoint(t, s, lineage, 2, []*testRegion{a, b})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"velocpy/gocore/device"
 	"velocpy/gocore/reduction/dedup"
 	form "velocpy/gocore/reduction/difference"
 	"velocpy/gocore/reduction/digest"
@@ -19,49 +20,8 @@ import (
 
 // The kernels that label changed chunks, against gocore/reduction with the methods List and Tree.
 
-const (
-	partChunks  = 4 * dedupThreads
-	labelLevels = 40
-	slotBytes   = 32
-	gridBlocks  = 3 // of launches that do not read parts
-)
-
-// labelParameter is the struct Labels of cuda/dedup_label_parameters.h.
-type labelParameter struct {
-	Regions, Shift, Checkpoint, Oldest, Level, Tree, Mask, Blocks         uint32
-	Cut, Reserved                                                         uint32
-	FirstWord, Words, NodeSeed                                            uint64
-	Key                                                                   [4]uint64
-	Slots, Capacity                                                       uint64
-	Table, Changed, Counts, Ends, Before, State                           uint64
-	List, Firsts, Shifts, From, To, Spare, Sources, Flags, Extent, Joined uint64
-	Nodes, ChunkTable, NodeTable, Record                                  uint64
-	Data, FirstEntries, ShiftEntries                                      uint64
-}
-
-// sweepParameter is the struct Sweep.
-type sweepParameter struct {
-	Record, Slots, To, ToSlots, Recorded, Forgotten uint64
-	Count, Oldest, Blocks, Unused                   uint32
-}
-
-// labelCounts is the struct Counts.
-type labelCounts struct {
-	Changed, Firsts, Bytes, FirstEntries, ShiftEntries, Recorded uint64
-	FirstNodes, ShiftNodes, JoinedNodes, RecordedNodes           [labelLevels]uint64
-}
-
-// labelKernels lists the kernels of labels.
-func labelKernels() []string {
-	var all []string
-	for _, name := range []string{
-		"positions", "find", "label", "place", "gather_firsts", "raise_firsts", "raise_few_firsts", "put_nodes", "raise_shifts", "raise_few_shifts",
-		"list_firsts", "list_shifts", "find_new_chunks", "find_new_nodes", "add_new", "sweep",
-	} {
-		all = append(all, "velocpy_dedup_"+name)
-	}
-	return all
-}
+// gridBlocks are those of launches that do not read parts.
+const gridBlocks = 3
 
 // labelCase is a lineage with a record that both sides make.
 type labelCase struct {
@@ -83,7 +43,7 @@ func (c *labelCase) lineage(t fatal) *dedup.Lineage {
 		t.Fatalf("%v", err)
 	}
 	_, c.capacity = lineage.Recorded()
-	c.record = bytes.Repeat([]byte{0xff}, slotBytes*slotsFor(c.capacity))
+	c.record = bytes.Repeat([]byte{0xff}, dedupSlotBytes*slotsFor(c.capacity))
 	return lineage
 }
 
@@ -98,7 +58,7 @@ func slotsFor(capacity int) int {
 // labelWork is a checkpoint on the device.
 type labelWork struct {
 	c        *labelCase
-	p        labelParameter
+	p        dedupLabels
 	r        *room
 	chunks   int
 	launches []Launch
@@ -110,12 +70,12 @@ func (w *labelWork) place(bytesEach, skew int) uint64 {
 
 func (w *labelWork) add(name string, blocks int, parameter any) {
 	raw, _ := binary.Append(nil, binary.LittleEndian, parameter)
-	w.launches = append(w.launches, Launch{Kernel: "velocpy_dedup_" + name, Blocks: blocks, Threads: dedupThreads, Parameter: raw})
+	w.launches = append(w.launches, Launch{Kernel: dedupPrefix + name, Blocks: blocks, Threads: dedupThreads, Parameter: raw})
 }
 
 // parts adds a launch that reads parts of so many elements at most.
 func (w *labelWork) parts(name string, elements int) {
-	blocks := (elements-1)/partChunks + 1
+	blocks := (elements-1)/device.DedupPart + 1
 	w.p.State = uint64(there + w.r.place(make([]byte, 16*blocks), 0, 8))
 	w.add(name, blocks, w.p)
 }
@@ -143,9 +103,9 @@ func (c *labelCase) layOut(r *room, all []*dedupLaunch, chunks, total, changed i
 	p.Mask = 1<<bits.Len(uint(2*chunks-1)) - 1
 	p.Words, p.NodeSeed = uint64((chunks+31)/32), role(c.seed, 3)
 	setKey(p.Key[:], p.NodeSeed)
-	p.Slots, p.Capacity = uint64(len(c.record)/slotBytes), uint64(c.capacity)
+	p.Slots, p.Capacity = uint64(len(c.record)/dedupSlotBytes), uint64(c.capacity)
 	p.Table, p.Changed = uint64(there+r.place(table, 0, 16)), uint64(there+changed)
-	p.Counts = uint64(there + r.place(make([]byte, binary.Size(labelCounts{})), 0, 16))
+	p.Counts = uint64(there + r.place(make([]byte, binary.Size(dedupCounted{})), 0, 16))
 	p.Before = uint64(there + r.place(binary.LittleEndian.AppendUint64(nil, c.recorded), 0, 8))
 	p.List, p.Firsts, p.Shifts = w.place(4, 4), w.place(4, 4), w.place(4, 4)
 	p.Sources, p.Flags, p.Extent, p.Joined = w.place(8, 8), w.place(1, 1), w.place(1, 1), w.place(1, 1)
@@ -213,7 +173,7 @@ func (w *labelWork) sweep(gone []uint32) {
 	for _, c := range gone {
 		forgotten = binary.LittleEndian.AppendUint32(forgotten, c)
 	}
-	s := sweepParameter{Record: w.p.Record, Slots: w.p.Slots, ToSlots: w.p.Slots, Count: uint32(len(gone)), Oldest: w.p.Oldest, Blocks: gridBlocks}
+	s := dedupSweeping{Record: w.p.Record, Slots: w.p.Slots, ToSlots: w.p.Slots, Count: uint32(len(gone)), Oldest: w.p.Oldest, Blocks: gridBlocks}
 	s.To = uint64(there + w.r.place(bytes.Repeat([]byte{0xff}, len(w.c.record)), 0, 32))
 	s.Recorded = uint64(there + w.r.place(make([]byte, 8), 0, 8))
 	s.Forgotten = uint64(there + w.r.place(forgotten, 0, 4))
@@ -222,7 +182,7 @@ func (w *labelWork) sweep(gone []uint32) {
 }
 
 // checkpoint makes the next checkpoint on both sides and compares them.
-func (c *labelCase) checkpoint(t fatal, s *source, lineage *dedup.Lineage, number uint32, regions []*dedupRegion) *form.Difference {
+func (c *labelCase) checkpoint(t fatal, s *source, lineage *dedup.Lineage, number uint32, regions []*testRegion) *form.Difference {
 	t.Helper()
 	var input []dedup.Region
 	for _, g := range regions {
@@ -258,7 +218,7 @@ func (c *labelCase) checkpoint(t fatal, s *source, lineage *dedup.Lineage, numbe
 	after := s.run(r.memory, append(launches, w.launches...))
 	r.checkGaps(t, memory, after)
 
-	var got labelCounts
+	var got dedupCounted
 	_, _ = binary.Decode(after[w.p.Counts-there:], binary.LittleEndian, &got)
 	if got.Bytes != uint64(len(want.Data)) || !bytes.Equal(after[data-there:][:len(want.Data)], want.Data) {
 		t.Fatalf("checkpoint %d: other first occurrences: %d B, want %d B", number, got.Bytes, len(want.Data))
@@ -291,7 +251,7 @@ func (c *labelCase) checkpoint(t fatal, s *source, lineage *dedup.Lineage, numbe
 }
 
 // voids is the bitmap of the chunks whose bytes in the checkpoint before are gone.
-func voids(m *form.Map, regions []*dedupRegion, chunk, chunks int) []byte {
+func voids(m *form.Map, regions []*testRegion, chunk, chunks int) []byte {
 	bitmap := make([]byte, (chunks+31)/32*4)
 	position := 0
 	for _, g := range regions {
@@ -317,7 +277,7 @@ func (c *labelCase) forget(lineage *dedup.Lineage, number uint32) {
 }
 
 // repeat copies chunks of regions to other places, some of them in whole subtrees.
-func repeat(r *rand.Rand, regions []*dedupRegion, chunk int) {
+func repeat(r *rand.Rand, regions []*testRegion, chunk int) {
 	for range r.IntN(4) {
 		from, to := regions[r.IntN(len(regions))], regions[r.IntN(len(regions))]
 		n := chunk << r.IntN(5)
@@ -363,23 +323,23 @@ func testLabelsLong(t *testing.T, s *source) {
 	for i, method := range []form.Method{form.List, form.Tree, form.Tree, form.Tree} {
 		c := &labelCase{dedupCase: dedupCase{chunk: 32, seed: 7, together: 2}, method: method, capacity: 100_000, alone: []int{0, 0, 2, 100}[i], cuts: i}
 		lineage := c.lineage(t)
-		a := &dedupRegion{name: "a", data: randomBytes(r, 32*5000+7), size: -1}
-		b := &dedupRegion{name: "b", data: randomBytes(r, 32*2000), size: -1}
-		c.checkpoint(t, s, lineage, 1, []*dedupRegion{a, b})
+		a := &testRegion{name: "a", data: randomBytes(r, 32*5000+7), size: -1}
+		b := &testRegion{name: "b", data: randomBytes(r, 32*2000), size: -1}
+		c.checkpoint(t, s, lineage, 1, []*testRegion{a, b})
 		a.data, b.data = append(bytes.Clone(b.data), a.data[len(b.data):]...), bytes.Clone(a.data[:len(b.data)])
-		if d := c.checkpoint(t, s, lineage, 2, []*dedupRegion{a, b}); len(d.Data) != 0 {
+		if d := c.checkpoint(t, s, lineage, 2, []*testRegion{a, b}); len(d.Data) != 0 {
 			t.Errorf("%s: %d B are stored of what has moved", method, len(d.Data))
 		}
 		for at := 0; at < len(a.data); at += 3200 {
 			a.data[at]++
 		}
 		a.data = append(a.data, a.data...)
-		c.checkpoint(t, s, lineage, 3, []*dedupRegion{a, b})
+		c.checkpoint(t, s, lineage, 3, []*testRegion{a, b})
 	}
 }
 
 // colliding labels a checkpoint of one region. The digests of its chunks are given, since none collide by themselves.
-func colliding(t *testing.T, method form.Method, chunks [][]byte, digests []byte) (w *labelWork, after []byte, got labelCounts) {
+func colliding(t *testing.T, method form.Method, chunks [][]byte, digests []byte) (w *labelWork, after []byte, got dedupCounted) {
 	t.Helper()
 	s := startSource(t)
 	c := &labelCase{dedupCase: dedupCase{chunk: 32, seed: 9}, method: method, capacity: 8, alone: 1}
@@ -390,7 +350,7 @@ func colliding(t *testing.T, method form.Method, chunks [][]byte, digests []byte
 	}
 	data := slices.Concat(chunks...)
 	r := &room{}
-	l := &dedupLaunch{regions: []*dedupRegion{{data: data}}}
+	l := &dedupLaunch{regions: []*testRegion{{data: data}}}
 	l.p.From[0], l.p.Bytes[0] = uint64(there+r.place(data, 0, 16)), uint64(len(data))
 	l.p.Leaves[0] = uint64(there + r.place(leaves, 0, 16))
 	changed := r.place([]byte{1<<len(chunks) - 1, 0, 0, 0}, 0, 4)

@@ -60,12 +60,12 @@ func TestReferencesSource(t *testing.T) {
 	c := references(t, r, 96, 5)
 	encoded := c.twins(t, c.encode)
 	c.checkEncoded(t, encoded)
-	difference(t, c.withoutWords(s.run(c.memory, c.encode(there))), c.withoutWords(encoded))
+	sameBytes(t, c.withoutWords(s.run(c.memory, c.encode(there))), c.withoutWords(encoded))
 
 	c.someInPlace(func() bool { return r.IntN(2) == 0 })
 	c.prepareDecoding(func(codecPlace) {})
 	decoded := c.twins(t, c.decode)
-	difference(t, s.run(c.memory, c.decode(there)), decoded)
+	sameBytes(t, s.run(c.memory, c.decode(there)), decoded)
 	var need []int
 	for i, p := range c.all {
 		if !bytes.Equal(decoded[p.plain:][:p.Bytes], encoded[p.plain:][:p.Bytes]) {
@@ -131,7 +131,7 @@ func TestChainOfReferencesSource(t *testing.T) {
 				return p.Launches()
 			}
 			after := s.run(c.memory, chain(there))
-			difference(t, after, c.twins(t, chain))
+			sameBytes(t, after, c.twins(t, chain))
 			if bad := c.damagedOf(after); bad != nil || !bytes.Equal(after[at:][:n], before) {
 				t.Fatalf("%d bytes, shift %d: damaged %v, or other bytes", n, shift, bad)
 			}
@@ -160,10 +160,10 @@ func TestManyReferencesSource(t *testing.T) {
 	}
 	want := c.twins(t, c.encode)
 	c.checkEncoded(t, want)
-	difference(t, c.withoutWords(s.run(c.memory, c.encode(there))), c.withoutWords(want))
+	sameBytes(t, c.withoutWords(s.run(c.memory, c.encode(there))), c.withoutWords(want))
 	c.someInPlace(func() bool { return true })
 	c.prepareDecoding(func(codecPlace) {})
-	difference(t, s.run(c.memory, c.decode(there)), c.twins(t, c.decode))
+	sameBytes(t, s.run(c.memory, c.decode(there)), c.twins(t, c.decode))
 }
 
 // launched are kernels and the sizes of their parameters.

@@ -164,7 +164,7 @@ func TestSourceLeaves(t *testing.T) {
 	w.memory = make([]byte, used+8*Leaves(w.at(0)))
 	_, _ = rand.NewChaCha8([32]byte{3}).Read(w.memory)
 	for _, what := range []string{gather, hash} {
-		difference(t, s.run(w.memory, w.plan(there, what, true).Launches()), w.done(what, true))
+		sameBytes(t, s.run(w.memory, w.plan(there, what, true).Launches()), w.done(what, true))
 	}
 }
 
@@ -173,6 +173,6 @@ func TestSource(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		what, sums := drawTask(t)
 		w := drawWork(t, rapid.SampledFrom([]int{1, 3, 12, 40}).Draw(t, "count"), 100_000, what == scatter)
-		difference(t, s.run(w.memory, w.plan(there, what, sums).Launches()), w.done(what, sums))
+		sameBytes(t, s.run(w.memory, w.plan(there, what, sums).Launches()), w.done(what, sums))
 	})
 }

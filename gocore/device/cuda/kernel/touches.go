@@ -20,6 +20,9 @@ func Touches(name string, parameter []byte) (reads, writes []Range) {
 	if reads, writes, known := codecTouches(name, parameter); known {
 		return reads, writes
 	}
+	if reads, writes, known := dedupTouches(name, parameter); known {
+		return reads, writes
+	}
 	base, isFew := strings.CutSuffix(name, few)
 	runs, arrays := manyRuns, manyArrays
 	if isFew {

@@ -19,8 +19,10 @@ var ErrLaunch = errors.New("not a launch of this kernel")
 // of the parameter for addresses of this process, and produces the same bytes. It allocates a little for strided arrays and nothing otherwise. It
 // refuses a launch that does not match its parameter, without doing anything.
 func Twin(name string) func(blocks, threads int, parameter []byte) error {
-	if twin := codecTwin(name); twin != nil {
-		return twin
+	for _, of := range []func(string) func(int, int, []byte) error{codecTwin, dedupTwin} {
+		if twin := of(name); twin != nil {
+			return twin
+		}
 	}
 	base, isFew := strings.CutSuffix(name, few)
 	runs, arrays := manyRuns, manyArrays

@@ -171,7 +171,7 @@ func aligned(content []byte) []byte {
 	return room[skip : skip+copy(room[skip:], content)]
 }
 
-func difference(t interface {
+func sameBytes(t interface {
 	Fatalf(string, ...any)
 }, got, want []byte) {
 	for i := range want {
@@ -197,7 +197,7 @@ func TestTwins(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		difference(t, memory, w.done(what, sums))
+		sameBytes(t, memory, w.done(what, sums))
 		if sums {
 			words := unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(memory[w.sums:]))), Leaves(w.at(base)))
 			for i, sum := range Combine(w.at(base), words) {
