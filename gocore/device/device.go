@@ -102,6 +102,11 @@ type Lane interface {
 	// Decode writes the plain bytes of containers. It does not read the headers, whose content the caller gives, and trusts no byte of the rest:
 	// a container whose tables, payloads or chunks' hashes are wrong is in Faults. Its plain bytes may then be anything; no other memory is touched.
 	Decode(all []Container, scratch Address) (Faults, error)
+	// Dedup de-duplicates a checkpoint in device memory against those before it of its lineage, whose state is in device memory too. It leaves the first
+	// occurrences and the metadata in Result. The host does not wait. The regions, the state and all memory of c are in use until an event behind the
+	// call has passed. A call that fails with anything but ErrDeduplication, ErrDedup or ErrRecording, or whose work is not known to have run, leaves the state
+	// in device memory changed: the lineage is made anew. ErrDedup: the device has no kernels for it.
+	Dedup(c *Deduplication) (Found, error)
 	// Event passes when all work queued so far has run.
 	Event() (Event, error)
 	// Stamp is a point at which the device records the time. It costs more than an Event.

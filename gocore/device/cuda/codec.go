@@ -1,83 +1,15 @@
 package cuda
 
 import (
-	"errors"
 	"fmt"
-	"sync"
 
 	"velocpy/gocore/device"
 	"velocpy/gocore/device/cuda/kernel"
 )
 
-// codecKernels are the kernels of the codec. They are loaded by the first Encode or Decode: most processes need none.
-type codecKernels struct {
-	mu      sync.Mutex
-	load    func() (image []byte, err error)
-	tried   bool
-	err     error
-	module  Module
-	kernels kernels
-}
-
 // UseCodec tells where the image of the codec's kernels comes from. load is called once, by the first Encode or Decode, which waits for it and for the
 // driver. Without it, or if load fails, these return device.ErrCodec.
-func (d *Device) UseCodec(load func() (image []byte, err error)) {
-	d.codec.mu.Lock()
-	defer d.codec.mu.Unlock()
-	d.codec.load, d.codec.tried = load, false
-}
-
-// codecFunctions returns the kernels. An error is permanent.
-func (d *Device) codecFunctions() (kernels, error) {
-	c := &d.codec
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.kernels == nil && !c.tried {
-		c.tried = true
-		c.kernels, c.err = d.loadCodec()
-	}
-	return c.kernels, c.err
-}
-
-func (d *Device) loadCodec() (kernels, error) {
-	if d.codec.load == nil {
-		return nil, fmt.Errorf("%s: %w: nothing tells where its kernels are", d.Name(), device.ErrCodec)
-	}
-	image, err := d.codec.load()
-	if err == nil && len(image) == 0 {
-		err = errors.New("the file is empty")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w: its kernels cannot be read: %w", d.Name(), device.ErrCodec, err)
-	}
-	if d.codec.module, err = d.driver.LoadModule(d.context, image); err != nil {
-		return nil, d.withoutCodec("its kernels do not fit", err)
-	}
-	functions := kernels{}
-	for _, name := range kernel.CodecNames() {
-		if functions[name], err = d.driver.Function(d.context, d.codec.module, name); err != nil {
-			return nil, d.withoutCodec("its kernels lack "+name+": install velocpy anew", err)
-		}
-	}
-	return functions, nil
-}
-
-// withoutCodec is the error of a failed call of the driver: device.ErrCodec, or the loss of the context.
-func (d *Device) withoutCodec(what string, err error) error {
-	if err = d.check(what, err); d.Lost() != nil {
-		return err
-	}
-	return fmt.Errorf("%w: %w", device.ErrCodec, err)
-}
-
-func (d *Device) unloadCodec() error {
-	d.codec.mu.Lock()
-	defer d.codec.mu.Unlock()
-	if d.codec.module == 0 {
-		return nil
-	}
-	return d.check("kernels of the codec given back", d.driver.UnloadModule(d.context, d.codec.module))
-}
+func (d *Device) UseCodec(load func() (image []byte, err error)) { d.codec.use(load) }
 
 // results are words of pinned memory, one for each container.
 type results struct {
@@ -154,7 +86,7 @@ func (l *lane) codec(count int, prepare func(*kernel.Plan, device.Address)) (res
 	if err := l.open(); err != nil {
 		return results{}, err
 	}
-	functions, err := l.d.codecFunctions()
+	functions, err := l.d.codec.functions()
 	if err != nil || count == 0 {
 		return results{d: l.d}, err
 	}

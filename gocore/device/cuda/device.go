@@ -8,6 +8,7 @@ import (
 
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/device"
+	"velocpy/gocore/device/cuda/kernel"
 	"velocpy/gocore/device/topology"
 )
 
@@ -19,7 +20,8 @@ type Device struct {
 	context  Context
 	module   Module
 	kernels  kernels
-	codec    codecKernels
+	codec    optional // kernels of the codec
+	dedup    optional // … of de-duplication
 
 	least, greatest int // priorities of streams
 
@@ -51,6 +53,8 @@ func Open(driver Driver, ordinal int, image []byte) (*Device, error) {
 	d := &Device{driver: driver, identity: identity}
 	d.place = device.Place{Node: identity.NUMANode, LinkRate: topology.LinkAt(vfs.ReadFile, identity.PCI)}
 	d.signs.d, d.events.d, d.events.blocking, d.timers.d, d.timers.timed, d.waiters.d = d, d, true, d, true, d
+	d.codec = optional{d: d, of: "the codec", names: kernel.CodecNames(), absent: device.ErrCodec}
+	d.dedup = optional{d: d, of: "de-duplication", names: kernel.DedupNames(), absent: device.ErrDedup}
 	d.pinned.slabs, d.mapped.slabs = &pinnedSlabs{d: d}, &mappedSlabs{d: d}
 	if d.context, err = driver.RetainPrimary(ordinal); err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", identity, device.ErrUnavailable, err)
@@ -99,7 +103,7 @@ func (d *Device) Memory() (free, total int64, err error) {
 // to release.
 func (d *Device) Close() error {
 	var failed []error
-	for _, free := range []func() error{d.pinned.free, d.mapped.free, d.waiters.free, d.signs.free, d.events.free, d.timers.free, d.unpinAll, d.unloadCodec, d.unloadKernels} {
+	for _, free := range []func() error{d.pinned.free, d.mapped.free, d.waiters.free, d.signs.free, d.events.free, d.timers.free, d.unpinAll, d.dedup.unload, d.codec.unload, d.unloadKernels} {
 		if d.Lost() == nil {
 			failed = append(failed, free())
 		}
