@@ -58,6 +58,7 @@ func TestDevice(t *testing.T) {
 			t.Fatal(err)
 		}
 		dev.UseCodec(func() ([]byte, error) { return image, nil })
+		dev.UseDedup(func() ([]byte, error) { return image, nil })
 		return dev
 	})
 }

@@ -37,6 +37,7 @@ func openOn(t *testing.T, d *double.Driver) *rig {
 		t.Fatal(err)
 	}
 	r.dev.UseCodec(func() ([]byte, error) { return image, nil })
+	r.dev.UseDedup(func() ([]byte, error) { return image, nil })
 	if r.lane, err = r.dev.Lane(device.Waited); err != nil {
 		t.Fatal(err)
 	}

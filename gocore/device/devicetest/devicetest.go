@@ -12,7 +12,7 @@ import (
 	"velocpy/gocore/model"
 )
 
-// Test runs the suite. open returns a new device, with the kernels of the codec, or one that can be closed and reopened; the suite closes it.
+// Test runs the suite. open returns a new device, with the kernels of the codec and of de-duplication, or one that can be closed and reopened; the suite closes it.
 func Test(t *testing.T, open func() device.Device) {
 	for name, run := range map[string]func(*bench){
 		"identity":         identity,
@@ -46,6 +46,9 @@ func Test(t *testing.T, open func() device.Device) {
 		"codec order":      codecOrder,
 		"codec results":    codecResults,
 		"codec mistakes":   codecMistakes,
+		"histories":        histories,
+		"large histories":  largeHistories,
+		"dedup mistakes":   dedupMistakes,
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, open())
