@@ -93,6 +93,7 @@ func (r *rig) calls(mark device.Event) map[string]func() error {
 		"Hash":         func() error { _, err := l.Hash(r.pieces()); return err },
 		"Encode":       func() error { _, err := l.Encode(r.container(), base+4<<20); return err },
 		"Decode":       func() error { _, err := l.Decode(r.container(), base+4<<20); return err },
+		"Dedup":        func() error { _, err := l.Dedup(r.deduplication()); return err },
 		"Mark":         func() error { _, err := l.Event(); return err },
 		"After":        func() error { return l.After(mark) },
 		"borrowed":     func() error { _, err := borrowed.Event(); return err },

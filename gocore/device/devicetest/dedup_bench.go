@@ -3,10 +3,13 @@ package devicetest
 import (
 	"errors"
 	"math/rand/v2"
+	"testing"
 
 	"velocpy/gocore/device"
 	"velocpy/gocore/device/lineage"
 	"velocpy/gocore/reduction/difference"
+
+	"pgregory.net/rapid"
 )
 
 // benchMachine is a bench as a Machine.
@@ -99,4 +102,17 @@ func (b *bench) finishAndOrder(l *lineage.Lineage, regions []lineage.Region, m l
 	if _, err := l.Need(1, regions); !errors.Is(err, lineage.ErrOrder) || l.Changed() {
 		b.Errorf("the same number again: %v", err)
 	}
+}
+
+// NewMachine opens a device as a Machine, and closes it at the end of the test.
+func NewMachine(t *testing.T, dev device.Device) Machine {
+	t.Helper()
+	return benchMachine{newBench(t, dev)}
+}
+
+// DrawnHistory is a History that a property test draws.
+func DrawnHistory(t *rapid.T, m Machine) {
+	t.Helper()
+	draw := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "choice") }
+	History(t, m, draw, Shape{Method: rapid.SampledFrom(dedupMethods).Draw(t, "method"), Checkpoints: rapid.IntRange(1, 6).Draw(t, "checkpoints")})
 }

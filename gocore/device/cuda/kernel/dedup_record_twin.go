@@ -50,8 +50,8 @@ func (r recordTwin) add(s slotTwin) {
 }
 
 func (p *dedupSweeping) run(blocks int) error {
-	if blocks != int(p.Blocks) || p.Slots == 0 || p.ToSlots == 0 {
-		return fmt.Errorf("%d blocks for %d sweep %d slots: %w", blocks, p.Blocks, p.Slots, ErrLaunch)
+	if blocks != int(p.Blocks) || p.ToSlots < p.Slots {
+		return fmt.Errorf("%d blocks for %d sweep %d slots to %d: %w", blocks, p.Blocks, p.Slots, p.ToSlots, ErrLaunch)
 	}
 	gone := map[uint32]bool{}
 	for _, n := range arrayAt[uint32](p.Forgotten, uint64(p.Count)) {

@@ -14,6 +14,7 @@ import (
 	"velocpy/gocore/reduction/digest"
 	"velocpy/gocore/reduction/tree"
 
+	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 )
 
@@ -137,13 +138,39 @@ func (c *dedupCase) layOut(r *room, regions []*testRegion) (all []*dedupLaunch, 
 	return all, position, total
 }
 
+// runner runs launches on a memory at the address there, and returns its content afterwards.
+type runner interface {
+	run(memory []byte, launches []Launch) []byte
+}
+
+// twinRunner runs the twins of the kernels.
+type twinRunner struct{ t testing.TB }
+
+func (r twinRunner) run(memory []byte, launches []Launch) []byte {
+	r.t.Helper()
+	at := pointer(there)
+	mapped, err := unix.MmapPtr(-1, 0, at, uintptr(len(memory)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED_NOREPLACE)
+	if err != nil || mapped != at {
+		r.t.Fatalf("no memory at %#x: %v", uint64(there), err)
+	}
+	defer func() { _ = unix.MunmapPtr(mapped, uintptr(len(memory))) }()
+	bytesThere := text(there, int64(len(memory)))
+	copy(bytesThere, memory)
+	for _, l := range launches {
+		if err := Twin(l.Kernel)(l.Blocks, l.Threads, l.Parameter); err != nil {
+			r.t.Fatalf("%s: %v", l.Kernel, err)
+		}
+	}
+	return bytes.Clone(bytesThere)
+}
+
 type fatal interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }
 
 // checkpoint makes the next checkpoint on both sides and compares them.
-func (c *dedupCase) checkpoint(t fatal, s *source, lineage *dedup.Lineage, number uint32, regions []*testRegion) {
+func (c *dedupCase) checkpoint(t fatal, s runner, lineage *dedup.Lineage, number uint32, regions []*testRegion) {
 	t.Helper()
 	var input []dedup.Region
 	for _, g := range regions {
@@ -349,7 +376,13 @@ func TestDedupSource(t *testing.T) {
 	t.Run("long", func(t *testing.T) { testDedupLong(t, s) })
 }
 
-func testDedupRandom(t *testing.T, s *source) {
+func TestDedupTwins(t *testing.T) {
+	t.Run("random", func(t *testing.T) { testDedupRandom(t, twinRunner{t}) })
+	t.Run("lengths", func(t *testing.T) { testDedupLengths(t, twinRunner{t}) })
+	t.Run("long", func(t *testing.T) { testDedupLong(t, twinRunner{t}) })
+}
+
+func testDedupRandom(t *testing.T, s runner) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &dedupCase{chunk: 32 << rapid.IntRange(0, 7).Draw(t, "chunk"), seed: rapid.Uint64().Draw(t, "seed"), together: rapid.IntRange(1, 5).Draw(t, "together")}
 		c.blocks = c.chunk <= 512 && rapid.Bool().Draw(t, "blocks")
@@ -366,7 +399,7 @@ func testDedupRandom(t *testing.T, s *source) {
 }
 
 // Every chunk length with and without blocks: all lengths of a short region, and of the last chunk.
-func testDedupLengths(t *testing.T, s *source) {
+func testDedupLengths(t *testing.T, s runner) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for chunk := 32; chunk <= 4096; chunk *= 2 {
 		for _, blocks := range []bool{false, true} {
@@ -393,7 +426,7 @@ func testDedupLengths(t *testing.T, s *source) {
 }
 
 // More marks than one block of threads lists, and more chunks than one step of the gathering copies.
-func testDedupLong(t *testing.T, s *source) {
+func testDedupLong(t *testing.T, s runner) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, c := range []*dedupCase{{chunk: 32, seed: 5, together: 2}, {chunk: 64, seed: 6, together: 2, blocks: true}, {chunk: 1024, seed: 7, together: 2}} {
 		lineage := c.lineage(t)

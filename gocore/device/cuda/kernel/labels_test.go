@@ -182,7 +182,7 @@ func (w *labelWork) sweep(gone []uint32) {
 }
 
 // checkpoint makes the next checkpoint on both sides and compares them.
-func (c *labelCase) checkpoint(t fatal, s *source, lineage *dedup.Lineage, number uint32, regions []*testRegion) *form.Difference {
+func (c *labelCase) checkpoint(t fatal, s runner, lineage *dedup.Lineage, number uint32, regions []*testRegion) *form.Difference {
 	t.Helper()
 	var input []dedup.Region
 	for _, g := range regions {
@@ -295,7 +295,12 @@ func TestLabelSource(t *testing.T) {
 	t.Run("long", func(t *testing.T) { testLabelsLong(t, s) })
 }
 
-func testLabelsRandom(t *testing.T, s *source) {
+func TestLabelTwins(t *testing.T) {
+	t.Run("random", func(t *testing.T) { testLabelsRandom(t, twinRunner{t}) })
+	t.Run("long", func(t *testing.T) { testLabelsLong(t, twinRunner{t}) })
+}
+
+func testLabelsRandom(t *testing.T, s runner) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &labelCase{method: rapid.SampledFrom([]form.Method{form.List, form.Tree}).Draw(t, "method")}
 		c.chunk, c.seed, c.together = 32<<rapid.IntRange(0, 3).Draw(t, "chunk"), rapid.Uint64().Draw(t, "seed"), rapid.IntRange(1, 5).Draw(t, "together")
@@ -318,7 +323,7 @@ func testLabelsRandom(t *testing.T, s *source) {
 }
 
 // Several parts of each list, and subtrees of many levels: all bytes are new, then they lie elsewhere, then a few have changed.
-func testLabelsLong(t *testing.T, s *source) {
+func testLabelsLong(t *testing.T, s runner) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for i, method := range []form.Method{form.List, form.Tree, form.Tree, form.Tree} {
 		c := &labelCase{dedupCase: dedupCase{chunk: 32, seed: 7, together: 2}, method: method, capacity: 100_000, alone: []int{0, 0, 2, 100}[i], cuts: i}
@@ -339,9 +344,8 @@ func testLabelsLong(t *testing.T, s *source) {
 }
 
 // colliding labels a checkpoint of one region. The digests of its chunks are given, since none collide by themselves.
-func colliding(t *testing.T, method form.Method, chunks [][]byte, digests []byte) (w *labelWork, after []byte, got dedupCounted) {
+func colliding(t *testing.T, s runner, method form.Method, chunks [][]byte, digests []byte) (w *labelWork, after []byte, got dedupCounted) {
 	t.Helper()
-	s := startSource(t)
 	c := &labelCase{dedupCase: dedupCase{chunk: 32, seed: 9}, method: method, capacity: 8, alone: 1}
 	c.lineage(t)
 	var leaves []byte
@@ -375,10 +379,18 @@ func (w *labelWork) wantShifts(t *testing.T, after []byte, want [][3]uint64) {
 	}
 }
 
+// eachRunner runs a test on the kernels' source and on their twins.
+func eachRunner(t *testing.T, test func(*testing.T, runner)) {
+	t.Run("twins", func(t *testing.T) { test(t, twinRunner{t}) })
+	t.Run("source", func(t *testing.T) { test(t, startSource(t)) })
+}
+
 // Chunks of other bytes with one digest: the lowest stays in the record, and each of the others is a first occurrence.
-func TestLabelsOfCollidingDigests(t *testing.T) {
+func TestLabelsOfCollidingDigests(t *testing.T) { eachRunner(t, testCollidingDigests) }
+
+func testCollidingDigests(t *testing.T, s runner) {
 	a, b := bytes.Repeat([]byte{1}, 32), bytes.Repeat([]byte{2}, 32)
-	w, after, got := colliding(t, form.List, [][]byte{a, b, a, b, a}, []byte{3, 3, 3, 3, 3})
+	w, after, got := colliding(t, s, form.List, [][]byte{a, b, a, b, a}, []byte{3, 3, 3, 3, 3})
 	if got.Firsts != 3 || got.FirstEntries != 3 || got.ShiftEntries != 2 || got.Recorded != 1 {
 		t.Errorf("%d first occurrences, %d and %d entries, %d recorded", got.Firsts, got.FirstEntries, got.ShiftEntries, got.Recorded)
 	}
@@ -389,9 +401,11 @@ func TestLabelsOfCollidingDigests(t *testing.T) {
 }
 
 // Two shifted duplicates whose parent has the digest of another node, and other bytes, stay apart. Where the bytes are the same they go on as one.
-func TestLabelsOfCollidingSubtrees(t *testing.T) {
+func TestLabelsOfCollidingSubtrees(t *testing.T) { eachRunner(t, testCollidingSubtrees) }
+
+func testCollidingSubtrees(t *testing.T, s runner) {
 	a, b, c, d := bytes.Repeat([]byte{1}, 32), bytes.Repeat([]byte{2}, 32), bytes.Repeat([]byte{3}, 32), bytes.Repeat([]byte{4}, 32)
-	w, after, got := colliding(t, form.Tree, [][]byte{a, b, d, c, a, c, a, b}, []byte{1, 2, 1, 3, 1, 3, 1, 2})
+	w, after, got := colliding(t, s, form.Tree, [][]byte{a, b, d, c, a, c, a, b}, []byte{1, 2, 1, 3, 1, 3, 1, 2})
 	if got.Firsts != 4 || got.FirstEntries != 1 || got.ShiftEntries != 3 || got.Recorded != 6 {
 		t.Errorf("%d first occurrences, %d and %d entries, %d recorded", got.Firsts, got.FirstEntries, got.ShiftEntries, got.Recorded)
 	}
