@@ -267,11 +267,11 @@ int32_t veloc_test_panic(int32_t where, veloc_error* err);
 int32_t veloc_test_corrupt(uint64_t history, const veloc_key* key, int32_t tier, int64_t slot_offset, veloc_error* err);
 
 /* Stores. JSON: {"devices": [{"ordinal": int, "bytes": budget, or "share": of the free memory}], "kernels": path of velocpy_kernels.fatbin,
- * beside velocpy_codec.fatbin, "pinning": "auto"|"pipeline"|"concurrent"|"sequential"|"direct"|"off", "host": bytes|null, "disk":
- * bytes|null, "path": str|null, "flush": "lazy"|"eager", "policy": "score"|"lru"|"fifo", "verify": "moved"|"first"|"always"|"off",
- * "checksum": bool, "prefetch": bool, "guess": bool, "debug": bool, "workers": int, "copiers": int, "direct": bool, "timeline": int events
- * kept (0: none), "durable": bool: the disk tier outlives the store, "read_only": bool: … and is only read, "idle": seconds after which
- * free memory of the host tier is returned (0: never)} */
+ * beside velocpy_codec.fatbin and velocpy_dedup.fatbin, "pinning": "auto"|"pipeline"|"concurrent"|"sequential"|"direct"|"off", "host":
+ * bytes|null, "disk": bytes|null, "path": str|null, "flush": "lazy"|"eager", "policy": "score"|"lru"|"fifo", "verify":
+ * "moved"|"first"|"always"|"off", "checksum": bool, "prefetch": bool, "guess": bool, "debug": bool, "workers": int, "copiers": int,
+ * "direct": bool, "timeline": int events kept (0: none), "durable": bool: the disk tier outlives the store, "read_only": bool: … and is
+ * only read, "idle": seconds after which free memory of the host tier is returned (0: never)} */
 int32_t veloc_open(const char* json, int64_t json_len, uint64_t* store, veloc_error* err);
 /* Refuses further work at once, lets transfers in flight end, frees memory that no lease holds. Safe to call twice: a second call, after
  * the first has ended, releases the handles of the store and its histories, which are stale from then on. */

@@ -51,7 +51,9 @@ func openDevice(ordinal int, _ string) (device.Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	opened.UseCodec(func() ([]byte, error) { return []byte("twins"), nil })
+	twins := func() ([]byte, error) { return []byte("twins"), nil }
+	opened.UseCodec(twins)
+	opened.UseDedup(twins)
 	return opened, nil
 }
 

@@ -30,6 +30,7 @@ var (
 	onGPU   = flag.Bool("gpu", false, "run the tests that need a GPU")
 	kernels = flag.String("kernels", "", "the file of kernels, for -gpu")
 	codecAt = flag.String("codec", "", "the file of the codec's kernels, for -gpu")
+	dedupAt = flag.String("dedup", "", "the file of the kernels of de-duplication, for -gpu")
 	losing  = flag.Bool("losing", false, "in a process of its own: lose the context")
 )
 
@@ -37,7 +38,7 @@ var (
 func gpu(t *testing.T) (*libcuda.Driver, []byte) {
 	t.Helper()
 	if !*onGPU {
-		t.Skip("needs -gpu -kernels FILE -codec FILE")
+		t.Skip("needs -gpu -kernels FILE -codec FILE -dedup FILE")
 	}
 	image, err := os.ReadFile(*kernels)
 	if err != nil {
@@ -56,6 +57,9 @@ func gpu(t *testing.T) (*libcuda.Driver, []byte) {
 
 // codecImage reads the codec's kernels.
 func codecImage() ([]byte, error) { return os.ReadFile(*codecAt) }
+
+// dedupImage reads the kernels of de-duplication.
+func dedupImage() ([]byte, error) { return os.ReadFile(*dedupAt) }
 
 // shared keeps the context for all tests, like an application: creating one takes a good part of a second.
 var shared sync.Once
@@ -89,6 +93,7 @@ func TestDevice(t *testing.T) {
 			t.Fatal(err)
 		}
 		dev.UseCodec(codecImage)
+		dev.UseDedup(dedupImage)
 		return dev
 	})
 }
