@@ -27,6 +27,7 @@ var layers = []struct {
 	{"device/hazard", []string{"device"}},
 	{"device/lineage", []string{"device", "model", "reduction/difference", "reduction/digest"}},
 	{"device/cuda/kernel", []string{"device", "reduction/codec", "reduction/difference", "reduction/digest", "transfer/copier", "base/", "model"}},
+	{"device/devicetest", []string{"device", "device/hazard", "device/lineage", "reduction/", "base/", "model"}},
 	{"device/topology/", []string{"device/topology"}},
 	{"device/", []string{"device/", "reduction/codec", "transfer/copier", "base/", "model"}},
 	{"reduction/codec", []string{"base/checksum", "base/safego"}},
