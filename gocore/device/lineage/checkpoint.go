@@ -15,6 +15,7 @@ type Checkpoint struct {
 	c        *device.Deduplication
 	names    []string
 	versions map[string]version
+	digests  span
 	found    device.Found
 	counts   *device.DedupCounts // once they were taken
 }
@@ -140,7 +141,7 @@ func (k *Checkpoint) commit(n device.DedupCounts, m *difference.Map) {
 	if k.c.Entries > 0 && n.Bytes > 0 {
 		l.held[k.c.Number] = true
 	}
-	l.regions, l.located, l.recorded = k.versions, m, n.Recorded
+	l.regions, l.digests, l.located, l.recorded = k.versions, k.digests, m, n.Recorded
 	l.previous, l.any, l.fresh = k.c.Number, true, false
 	k.end(false)
 }

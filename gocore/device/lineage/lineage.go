@@ -22,8 +22,8 @@ type Region struct {
 
 // Memory is device memory for one checkpoint.
 type Memory struct {
-	// Digests, a multiple of 64, gets the digests of the checkpoint, and keeps them until the lineage gets other memory for those of a later one, or is rebased. 0 where
-	// Need asks for none: those of the checkpoint before are replaced.
+	// Digests, a multiple of 64, gets the digests of the checkpoint, and keeps them until the lineage gets other memory for those of a later one, or is rebased. It
+	// must not overlap that of the checkpoint before. 0 where Need asks for none: the digests of the checkpoint before are replaced.
 	Digests device.Address
 	Scratch device.Address // a multiple of 16; free when the checkpoint is finished
 	Result  device.Address // a multiple of 16: first occurrences and metadata, for the caller
@@ -42,6 +42,7 @@ type Lineage struct {
 	record   device.Address
 
 	regions  map[string]version
+	digests  span            // where the digests of the last checkpoint are
 	located  *difference.Map // of the last checkpoint; nil: there is none that a difference may refer to
 	previous uint32          // number of the last checkpoint
 	any      bool            // there is one
@@ -60,6 +61,16 @@ type version struct {
 	leaves, blocks device.Address
 }
 
+// span is a range of device memory.
+type span struct {
+	at    device.Address
+	bytes int64
+}
+
+func (s span) overlaps(o span) bool {
+	return s.at < o.at+device.Address(o.bytes) && o.at < s.at+device.Address(s.bytes)
+}
+
 // New returns the state before the first checkpoint. record, a multiple of 16, is o.RecordBytes() of device memory of any content.
 func New(o Options, record device.Address) (*Lineage, error) {
 	if err := o.complete(); err != nil {
@@ -74,7 +85,7 @@ func New(o Options, record device.Address) (*Lineage, error) {
 }
 
 func (l *Lineage) clear() {
-	l.regions, l.located, l.fresh, l.recorded, l.changed = map[string]version{}, nil, true, 0, false
+	l.regions, l.digests, l.located, l.fresh, l.recorded, l.changed = map[string]version{}, span{}, nil, true, 0, false
 	l.held, l.gone = map[uint32]bool{}, map[uint32]bool{}
 }
 
@@ -275,6 +286,13 @@ func (k *Checkpoint) place(regions []Region, digests device.Address) (moved []de
 	l := k.lineage
 	if digests == 0 && !l.fits(regions) || digests%digestAlign != 0 {
 		return nil, fmt.Errorf("%w: their digests are at %#x", ErrRegion, digests)
+	}
+	k.digests = l.digests
+	if digests != 0 {
+		k.digests = span{digests, l.digestBytes(regions)}
+		if k.digests.overlaps(l.digests) {
+			return nil, fmt.Errorf("%w: their digests, at %#x, overlap those of the checkpoint before", ErrRegion, digests)
+		}
 	}
 	for i := range regions {
 		name, r := regions[i].Name, &k.c.Regions[i]

@@ -377,6 +377,9 @@ func TestDedupSource(t *testing.T) {
 }
 
 func TestDedupTwins(t *testing.T) {
+	if underRace {
+		t.Skip("the run without the race detector does it")
+	}
 	t.Run("random", func(t *testing.T) { testDedupRandom(t, twinRunner{t}) })
 	t.Run("lengths", func(t *testing.T) { testDedupLengths(t, twinRunner{t}) })
 	t.Run("long", func(t *testing.T) { testDedupLong(t, twinRunner{t}) })

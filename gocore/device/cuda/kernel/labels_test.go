@@ -296,6 +296,9 @@ func TestLabelSource(t *testing.T) {
 }
 
 func TestLabelTwins(t *testing.T) {
+	if underRace {
+		t.Skip("the run without the race detector does it")
+	}
 	t.Run("random", func(t *testing.T) { testLabelsRandom(t, twinRunner{t}) })
 	t.Run("long", func(t *testing.T) { testLabelsLong(t, twinRunner{t}) })
 }

@@ -98,6 +98,17 @@ func TestDevice(t *testing.T) {
 	})
 }
 
+// The differences of any checkpoints are those of package dedup, byte for byte.
+func TestDedupOfAnyHistory(t *testing.T) {
+	d, image := gpu(t)
+	dev, err := cuda.Open(d, 0, image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dev.UseDedup(dedupImage)
+	devicetest.AnyHistory(t, dev)
+}
+
 // A second Open returns the same driver, and the driver supports the kernels' version.
 func TestOpenTwice(t *testing.T) {
 	d, _ := gpu(t)
