@@ -4,12 +4,13 @@
 #   tools/gpu-tests.sh build            here: the test program, into build/gpu
 #   tools/gpu-tests.sh run [OPTION...]  there, in a copy of the tree with build/gpu: run it; options are those of go test (-test.v)
 #
-# Kernels: those of an editable install (make install), or the files that KERNELS and CODEC name; if there are none, nvcc compiles them there.
+# Kernels: those of an editable install (make install), or the files that KERNELS, CODEC and DEDUP name; if there are none, nvcc compiles them there.
 set -eu
 cd "$(dirname "$0")/.."
 program=build/gpu/libcuda.test
 kernels=${KERNELS:-build/gpu/kernels.fatbin}
 codec=${CODEC:-build/gpu/codec.fatbin}
+dedup=${DEDUP:-build/gpu/dedup.fatbin}
 
 # compile makes a file of kernels for the GPU of this machine, unless it is there.
 compile() {
@@ -22,7 +23,7 @@ case "${1:-}" in
 build)
   mkdir -p build/gpu
   go test -c -o "$program" ./gocore/device/cuda/libcuda
-  for name in kernels codec; do
+  for name in kernels codec dedup; do
     installed=python/velocpy/velocpy_$name.fatbin
     if [ -f "$installed" ]; then cp "$installed" build/gpu/$name.fatbin; else rm -f build/gpu/$name.fatbin; fi
   done
@@ -32,11 +33,13 @@ run)
   shift
   compile "$kernels" cuda/velocpy_kernels.cu
   compile "$codec" cuda/velocpy_codec.cu
+  compile "$dedup" cuda/velocpy_dedup.cu
   kernels=$(realpath "$kernels")
   codec=$(realpath "$codec")
+  dedup=$(realpath "$dedup")
   program=$(realpath "$program")
   cd gocore/device/cuda/libcuda
-  exec "$program" -test.timeout=5m -gpu -kernels "$kernels" -codec "$codec" "$@"
+  exec "$program" -test.timeout=5m -gpu -kernels "$kernels" -codec "$codec" -dedup "$dedup" "$@"
   ;;
 *)
   sed -n '2,7s/^# \{0,1\}//p' "$0"

@@ -50,6 +50,7 @@ def test_fatbin_is_small() -> None:
     share = len(WANTED) / len(ALL)
     assert 50_000 * share < FATBIN.stat().st_size < 500_000
     assert 1_000_000 * share < CODEC_FATBIN.stat().st_size < 4_000_000
+    assert 500_000 * share < DEDUP_FATBIN.stat().st_size < 3_000_000
 
 
 def test_architectures_that_are_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -428,7 +428,7 @@ func (h *history) verify() {
 	now := h.m.Read(h.base(), int64(len(h.image)))
 	for _, g := range h.guards {
 		if !bytes.Equal(now[g.from:g.to], h.image[g.from:g.to]) {
-			h.Fatalf("checkpoint %d: bytes from %d to %d, which are no work's, were written", h.number, g.from, g.to)
+			h.Fatalf("checkpoint %d: bytes from %d to %d were written, which no work may write", h.number, g.from, g.to)
 		}
 	}
 }

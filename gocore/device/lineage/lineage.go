@@ -252,8 +252,8 @@ func void(located *difference.Located, bytes, chunk int64) (ranges []device.Chun
 // Dedup queues the de-duplication of a checkpoint in a lane. The regions and all memory are in use until an event behind the call has passed; then the
 // Checkpoint is finished or dropped. The digests of the checkpoint before are in use until then, too.
 //
-// After an error that is device.ErrDedup, device.ErrRecording or of this package the lineage is as before. After any other error it has Changed, and the caller waits
-// for the lane before it frees memory.
+// After an error that is device.ErrDedup, device.ErrRecording or of this package the lineage is as before. After any other error it has Changed. After all but those of this
+// package the caller waits for the lane before it frees memory: work may be queued that uses it.
 func (l *Lineage) Dedup(lane device.Lane, number uint32, regions []Region, m Memory) (*Checkpoint, error) {
 	if err := l.check(number, regions); err != nil {
 		return nil, err
