@@ -54,8 +54,8 @@ def test_parameters_of_labels_have_the_layout_of_the_kernels_structs(root: Path)
         assert [re.sub(r"\[\w+\]", "", n).strip() for member in members for n in member.split(",")] == list(dtype.names)
 
 
-def test_secret_and_roles_are_those_of_the_go_test(root: Path) -> None:
-    text = (root / "gocore" / "device" / "cuda" / "kernel" / "dedup_test.go").read_text()
+def test_secret_and_roles_are_those_of_the_go_package(root: Path) -> None:
+    text = (root / "gocore" / "device" / "cuda" / "kernel" / "dedup.go").read_text()
     words = text.partition("secretWords = [16]uint64{")[2].partition("}")[0]
     assert tuple(int(word, 16) for word in re.findall(r"0x[0-9a-f]+", words)) == SECRET
     assert role(0, 1) == 0xE220A8397B1DCDAF  # the first output of SplitMix64 started at 0
