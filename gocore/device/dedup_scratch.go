@@ -92,8 +92,8 @@ func (c *Deduplication) Room() DedupRoom {
 	r.States, r.Swept = at.take(c.stateBytes()), at.take(8)
 	r.ZerosEnd = int64(at)
 
-	if labels && c.Method != difference.Basic {
-		r.Tables = int64(1) << bits.Len64(uint64(2*chunks))
+	if chunks > 0 && c.Method != difference.Basic {
+		r.Tables = int64(1) << bits.Len64(uint64(2*chunks-1))
 	}
 	r.Ones = int64(at)
 	r.ChunkTable, r.NodeTable = at.take(4*r.Tables), at.take(only(isTree, 4*r.Tables))
