@@ -398,6 +398,29 @@ def test_a_tensor_at_two_places_of_a_state_stays_one() -> None:
 # --- what stays ---
 
 
+def test_tensors_that_begin_at_one_address() -> None:
+    base = torch.arange(6.0)
+    halves, empty = base.view(2, 3), torch.empty(0)
+    state = [
+        base,
+        base[:3],
+        halves,
+        halves.t(),
+        base[:3],
+        base[:0],
+        base,
+        halves.t(),
+        empty,
+        empty,
+        base.view(torch.int32),
+    ]
+    written = encode(state)
+    assert [each["of"] if isinstance(each, dict) else None for each in written] == [
+        *[None] * 4, [1], None, [0], [3], None, None, None,
+    ]  # fmt: skip
+    assert all(one is other for one, other in zip(written, state, strict=True) if not isinstance(one, dict))
+
+
 def test_what_another_checkpointer_has_saved_as_durable_stays(tmp_path: Path) -> None:
     model = torch.nn.Linear(2, 2)
     with velocpy.open(tmp_path, host="64MiB", disk="64MiB") as store:

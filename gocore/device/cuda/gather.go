@@ -77,15 +77,16 @@ func (l *lane) scatter(pieces []device.Piece) error {
 	return l.planned(l.d.kernels, func(p *kernel.Plan) { p.Scatter(rest) })
 }
 
-// linkBytes is from which size on the copy engine moves a contiguous piece over the link. A kernel uses four fifths of the link on an H100; the copy engine uses
-// all of it, but for some 7 µs that each copy takes besides, a tenth of the time of so many bytes.
-const linkBytes = 4 << 20
+// linkBytes: the copy engine moves contiguous pieces over the link that are larger. A kernel uses four fifths of the link on an H100; the copy engine uses all of
+// it, but for some 7 µs that each copy takes besides, a tenth of the time of so many bytes. Staged pieces are not larger: the driver would wait for a copy from host
+// memory to host memory.
+const linkBytes = stagedBytes
 
-// overLink moves the large contiguous pieces whose slots are in host memory, one by one, and returns the others.
+// overLink moves the large contiguous pieces of device memory whose slots are in host memory, one by one, and returns the others.
 func (l *lane) overLink(pieces []device.Piece, move func(*device.Piece) error) (rest []device.Piece, err error) {
 	table := l.d.pins.current()
 	crosses := func(p *device.Piece) bool {
-		return p.Bytes >= linkBytes && !p.Host && p.Mem.Contiguous() && table.has(p.Slot)
+		return p.Bytes > linkBytes && !p.Host && p.Mem.Contiguous() && table.has(p.Slot) && !table.has(uintptr(p.Mem.Base))
 	}
 	if !slices.ContainsFunc(pieces, func(p device.Piece) bool { return crosses(&p) }) {
 		return pieces, nil

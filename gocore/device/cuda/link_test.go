@@ -17,7 +17,7 @@ func seen(at unsafe.Pointer, n int64) []byte { return unsafe.Slice((*byte)(at), 
 
 // Over the link, large contiguous pieces go by the copy engine, and one kernel moves all others.
 func TestLargePiecesCrossTheLinkByCopies(t *testing.T) {
-	const large, small, room = 4<<20 + 8, 4<<20 - 64, 40 << 20
+	const large, small, room = 4<<20 + 8, 4 << 20, 40 << 20
 	r := open(t, double.Config{})
 	defer r.close()
 	for r.arena.Mapped() < room {
@@ -86,7 +86,12 @@ func TestLargePiecesCrossTheLinkByCopies(t *testing.T) {
 		if !bytes.Equal(seen(pointer(p.Slot), p.Bytes), seen(p.Mem.Base, p.Bytes)) {
 			t.Errorf("piece %d has other bytes in its slot", i)
 		}
-		clear(seen(p.Mem.Base, p.Bytes))
+	}
+	pageable := make([]byte, 4<<20)
+	staged := device.Piece{Slot: over[1].Slot, Bytes: int64(len(pageable)), Mem: model.Strided{Base: unsafe.Pointer(unsafe.SliceData(pageable))}, Host: true}
+	moved("with pageable memory", []device.Piece{staged, over[0]}, gather, 1) // a copy of what is staged would make the call wait
+	for i := range over {
+		clear(seen(over[i].Mem.Base, over[i].Bytes))
 	}
 	moved("to the device", over, r.lane.Scatter, 2)
 	for i, p := range over {

@@ -23,8 +23,8 @@ func Reaches(c *cache.Cache, slot []byte) bool {
 	return c.Host != nil && c.Host.Reaches(slot)
 }
 
-// GatherToHost copies the given regions to a slot of the host tier. It uses one kernel if the device can access the slot, and bounce buffers
-// otherwise.
+// GatherToHost copies the given regions to a slot of the host tier. If the device can access the slot, large regions whose bytes lie together are copied one by
+// one, and all others by one kernel. Otherwise it uses bounce buffers.
 func GatherToHost(c *cache.Cache, a *devicememory.Memory, run devicememory.Runner, gate *borrow.Source, slot []byte, spans []model.Span, which []int32) error {
 	if Reaches(c, slot) && len(which) > 0 {
 		return gate.During(func() error {

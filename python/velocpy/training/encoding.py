@@ -96,8 +96,10 @@ def encode(node: Any, path: _Path = ()) -> Any:
 class _Encoder:
     def __init__(self, root: int) -> None:
         self._root = root  # so many steps lead to the root of the state
-        #: Tensors that have been met, with their paths, by the address of their elements.
-        self._met: dict[int, list[tuple[torch.Tensor, _Path]]] = {}
+        #: The first tensor of each address, and its path.
+        self._first: dict[int, tuple[torch.Tensor, _Path]] = {}
+        #: Paths of tensors by address and place, of addresses that several have.
+        self._met: dict[tuple[Any, ...], _Path] = {}
         found = sys.modules.get("torch")
         self._tensor_type: Any = None if found is None else found.Tensor
 
@@ -123,12 +125,15 @@ class _Encoder:
 
     def _tensor(self, tensor: torch.Tensor, path: _Path) -> Any:
         local = plain_tensor(tensor, path)
-        met = self._met.setdefault(local.data_ptr(), [])
-        for other, there in met:
-            if local.numel() > 0 and _place(local) == _place(other):
-                return {KIND: SAME, "of": list(there)}
-        met.append((local, path[self._root :]))
-        return local
+        address, there = local.data_ptr(), path[self._root :]
+        if address == 0:  # it has no elements
+            return local
+        other, before = self._first.setdefault(address, (local, there))
+        if before is there or local.numel() == 0:
+            return local
+        self._met.setdefault((address, *_place(other)), before)
+        before = self._met.setdefault((address, *_place(local)), there)
+        return local if before is there else {KIND: SAME, "of": list(before)}
 
     def _torch_object(self, node: Any, path: _Path) -> Any:
         torch = sys.modules.get("torch")
