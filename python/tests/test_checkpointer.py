@@ -401,23 +401,11 @@ def test_a_tensor_at_two_places_of_a_state_stays_one() -> None:
 def test_tensors_that_begin_at_one_address() -> None:
     base = torch.arange(6.0)
     halves, empty = base.view(2, 3), torch.empty(0)
-    state = [
-        base,
-        base[:3],
-        halves,
-        halves.t(),
-        base[:3],
-        base[:0],
-        base,
-        halves.t(),
-        empty,
-        empty,
-        base.view(torch.int32),
-    ]
-    written = encode(state)
-    assert [each["of"] if isinstance(each, dict) else None for each in written] == [
-        *[None] * 4, [1], None, [0], [3], None, None, None,
-    ]  # fmt: skip
+    state = [base, base[:3], halves, halves.t(), base[:3], base[:0], base, halves.t(), empty, empty]
+    state.append(base.view(torch.int32))
+    written = encoding.encode(state)
+    stand_elsewhere = {number: each["of"] for number, each in enumerate(written) if isinstance(each, dict)}
+    assert stand_elsewhere == {4: [1], 6: [0], 7: [3]}
     assert all(one is other for one, other in zip(written, state, strict=True) if not isinstance(one, dict))
 
 
