@@ -21,8 +21,8 @@ const (
 	Ended
 )
 
-// Capture is one checkpoint being taken. While it is Ready, the caller copies the bytes to Offset of Tier and calls EndCapture. For a Spill, a
-// transfer copies them straight from the caller's memory; it is Ended when the transfer is done.
+// Capture is one checkpoint being taken. While it is Ready, the caller copies the bytes to where Rec's own object lies in Tier
+// (Engine.Offset), and calls EndCapture. For a Spill, a transfer copies them straight from the caller's memory; it is Ended when the transfer is done.
 type Capture struct {
 	Rec     *Record
 	Tier    int

@@ -25,7 +25,7 @@ func (cp *copies) pinCopy(t int, id fragment.ID, readers int32) {
 	}
 }
 
-// holds is the fastest tier from t on that is large enough for r, or -1.
+// holds is the fastest tier from t on that is large enough for o, or -1.
 func (cp *copies) holds(o *Object, t int) int {
 	for t >= 0 && !cp.tiers[t].fits(o) {
 		t = cp.Below(t)
@@ -167,7 +167,7 @@ func (cp *copies) place(o *Object, t int, id fragment.ID, ev lifecycle.Event) {
 	cp.Stats.noteUsed(t, tr.used())
 }
 
-// tellRoom tells the caller that a record got room or gave it back.
+// tellRoom tells the caller that an object got room or gave it back.
 func (cp *copies) tellRoom(t int, off, n int64, taken bool) {
 	if cp.cfg.Room != nil {
 		cp.cfg.Room(t, off, n, taken)

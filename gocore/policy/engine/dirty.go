@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// dirty holds the records that only the upper tier of a link has and for which no flush is queued.
+// dirty holds the objects that only the upper tier of a link has and for which no flush is queued.
 type dirty struct {
 	link  int
 	heaps []dirtyHeap // by lane
@@ -87,7 +87,7 @@ func (d *dirty) next(e *state, may func(*Object) bool) (best *Object) {
 	return best
 }
 
-// dirtyHeap orders the dirty records of one history.
+// dirtyHeap orders the dirty objects of one history.
 type dirtyHeap struct {
 	link int
 	objs []*Object

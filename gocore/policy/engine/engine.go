@@ -69,7 +69,7 @@ type Config struct {
 	VerifyFrom int64
 	// Forget tells that a record is gone and no tier holds bytes of it any more; may be nil.
 	Forget func(*Record)
-	// Room tells that a record has been given room in tier t, or has given it back; may be nil. It must not call the engine.
+	// Room tells that an object has been given room in tier t, or has given it back; may be nil. It must not call the engine.
 	Room func(t int, off, n int64, taken bool)
 	// Expect predicts how many bytes a record will have in a form, when a flush asks for room for it: otherwise it gets that of the bound, and
 	// leaves a gap behind what it needs. It must not call the engine; nil: no prediction.
@@ -165,9 +165,9 @@ type tier struct {
 	version   uint64 // grows when a fragment became evictable or free
 	hand      fragment.ID
 	captured  int64 // size of the largest recent capture: prefetches leave headroom for it
-	captures  int64 // e.count at the last capture
+	captures  int64 // state.count at the last capture
 	inflow    inflow
-	verifying int   // verifications and readings under way
+	verifying int   // verifications and readings under way in this tier
 	arriving  int   // flushes and spills into this tier, under way
 	needs     int   // copies in it that need another one there
 	pinned    int64 // bytes of fragments that are pinned
@@ -184,7 +184,7 @@ type tier struct {
 
 // inflow estimates how fast bytes come into a tier from the tiers above or from callers.
 type inflow struct {
-	count          int64   // e.count at the last arrival
+	count          int64   // state.count at the last arrival
 	at             int64   // its time
 	bytes, between float64 // moving averages: bytes of an arrival, ns between two arrivals
 }
@@ -229,7 +229,7 @@ type link struct {
 	refused  refused       // needs that the lower tier had no room for
 	passable int64         // upper bound of the dirty bytes that could be flushed although some flushes are refused; unknown: not counted
 	paused   uint64        // version of the lower tier plus one, when the next flush had to wait for a flush further down
-	stuck    int           // records whose flush failed and that no caller has asked to retry
+	stuck    int           // objects whose flush failed and that no caller has asked to retry
 	err      error         // why the latest flush failed
 }
 

@@ -59,8 +59,8 @@ func TestPrefetchesThatHaveNotEndedAreFew(t *testing.T) {
 	}
 }
 
-// NextUrgent returns loads that restores wait for, and no others. A load that runs already is not returned again.
-func TestNextUrgentIsWhatIsWaitedFor(t *testing.T) {
+// Next with Awaited returns loads that restores wait for, and no others. A load that runs already is not returned again.
+func TestNextAwaitedIsWhatIsWaitedFor(t *testing.T) {
 	e, h := below(16<<10, 1000, 100, 50)
 	if e.Pending(Want{Direction: Up, Link: AnyLink, Only: Awaited}) || e.Next(0, Want{Direction: Up, Link: AnyLink, Only: Awaited}) != nil {
 		t.Fatal("nobody waits")

@@ -72,7 +72,7 @@ type wait struct {
 	bytes      int64 // size of the capture
 	begin, end int64 // of the window: offsets of its first and its last fragment
 	free       workers
-	urgent     [foresight]*Object // records whose flushes run before the window's
+	urgent     [foresight]*Object // objects whose flushes run before the window's
 	some       int                // number of them
 	ready      int64              // when all flushes of the window seen so far have ended
 	alone      int64              // when a single flush that makes enough room has ended

@@ -11,7 +11,7 @@ type Reading struct {
 type readings struct {
 	*state
 
-	verifying int        // verifications and readings under way
+	verifying int        // verifications and readings under way, in all tiers
 	toVerify  []*History // those whose next restores may find unverified copies
 }
 

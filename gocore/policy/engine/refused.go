@@ -54,7 +54,7 @@ func (l *link) refuses(e *state, o *Object) bool {
 	return len(l.refused) > 0 && l.refused.covers(e.tiers[l.lower].need(o))
 }
 
-// refusesAll tells that no dirty record would find room below. It may be false although that is so.
+// refusesAll tells that no dirty object would find room below. It may be false although that is so.
 func (l *link) refusesAll() bool { return l.refused.covers(l.dirty.least) }
 
 // recount recomputes how many of the upper tier's dirty bytes could be flushed.

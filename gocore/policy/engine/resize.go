@@ -9,13 +9,13 @@ import (
 // A tier that shrinks takes nothing behind its new end any more. Drain frees the copies there: evictable ones at once, others after a flush if no
 // lower tier has them, or when their readers and transfers have ended. Reach tells the progress. Captures pay nothing for it.
 
-// leaving lists the records behind the end of a tier that Drain has to look at.
+// leaving lists the objects behind the end of a tier that Drain has to look at.
 type leaving struct {
 	next  []*Object // for any step; the last one first, since memory is given back from the end
 	dirty []*Object // for a flush, when few urgent flushes wait
 }
 
-// onNext and onDirty are the bits in Record.leaves for the two lists of tier t.
+// onNext and onDirty are the bits in Object.leaves for the two lists of tier t.
 func onNext(t int) uint16  { return 1 << (2 * t) }
 func onDirty(t int) uint16 { return 2 << (2 * t) }
 
@@ -152,7 +152,7 @@ func (tr *tier) resize(capacity int64) {
 // Reach is where the memory of tier t may end: no fragment is behind it, and none will be.
 func (bs *budgets) Reach(t int) int64 { return bs.tiers[t].table.Reach() }
 
-// Behind is how many bytes of records are still behind the end of tier t.
+// Behind is how many bytes of copies are still behind the end of tier t.
 func (bs *budgets) Behind(t int) (bytes int64) {
 	tr := bs.tiers[t]
 	tr.table.Behind(func(id fragment.ID) bool {
@@ -177,7 +177,7 @@ func (bs *budgets) Stranded(t int) (records int, bytes int64) {
 
 // Drain empties the part of tier t behind its end, in at most so many steps. The caller repeats it while Draining is true.
 func (bs *budgets) Drain(now int64, t int, steps int) {
-	// Without an eviction nothing has become possible for others, and makeProgress might put the same records back on the list.
+	// Without an eviction nothing has become possible for others, and makeProgress might put the same objects back on the list.
 	if bs.drain(now, t, steps) {
 		bs.makeProgress(now)
 	}

@@ -24,7 +24,7 @@ type Restore struct {
 	one     [1]held // the memory of held for a checkpoint of one object
 	fetches int     // under way
 	quiet   bool
-	copies  bool // counted in e.copying
+	copies  bool // counted in restores.copying
 	over    bool
 }
 

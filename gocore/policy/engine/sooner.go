@@ -81,7 +81,7 @@ func (cs *captures) heldByCallers(c *Capture) bool {
 	return old == nil || !slices.ContainsFunc(old.Objects(), func(o *Object) bool { return o.copies[c.Tier] != fragment.None && !o.isShared() })
 }
 
-// roomNow tells whether tier t has room for r without waiting.
+// roomNow tells whether tier t has room for o without waiting.
 func (cs *captures) roomNow(now int64, t int, o *Object) bool {
 	if cs.tiers[t].claims.len() > 0 {
 		return false

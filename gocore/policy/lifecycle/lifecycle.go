@@ -1,4 +1,4 @@
-// Package lifecycle is the state machine of one checkpoint on one tier, after figure 1 of Maurya et al., HPDC'23. It makes no decisions: one table
+// Package lifecycle is the state machine of one object's copy on one tier, after figure 1 of Maurya et al., HPDC'23. It makes no decisions: one table
 // lists the possible transitions, and every other one is an error.
 //
 // docs/life-cycle.md shows the table as a diagram and explains where it differs from the paper.
@@ -12,7 +12,7 @@ import (
 // ErrTransition reports an event that the state does not allow: a defect of the caller. The state is unchanged.
 var ErrTransition = errors.New("impossible change of a checkpoint's life cycle")
 
-// State is the state of a checkpoint on a tier. The zero value is Init.
+// State is the state of an object's copy on a tier. The zero value is Init.
 type State uint8
 
 const (
@@ -39,7 +39,7 @@ func (s State) String() string {
 	return stateNames[s]
 }
 
-// Event is an event in the life of a checkpoint on a tier.
+// Event is an event in the life of an object's copy on a tier.
 type Event uint8
 
 const (

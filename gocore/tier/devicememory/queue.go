@@ -98,13 +98,14 @@ func afterAll(lane device.Lane, marks []device.Event) error {
 	return failed
 }
 
-// DropAll drops events. keepAll returns the same events, to be dropped once more.
+// DropAll drops events.
 func DropAll(marks []device.Event) {
 	for _, x := range marks {
 		x.Drop()
 	}
 }
 
+// keepAll returns the same events, to be dropped once more.
 func keepAll(marks []device.Event) []device.Event {
 	all := make([]device.Event, len(marks))
 	for i, x := range marks {

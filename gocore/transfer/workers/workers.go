@@ -1,5 +1,5 @@
 // Package workers carries out the transfers of a store: it moves the bytes of checkpoints between the tiers, and verifies them on the way.
-// File run.go has the loop, move and moveByHost choose by kind, and batch.go joins small transfers.
+// File run.go has the loop, move.go carries out one transfer, and batch.go joins small ones.
 package workers
 
 import (

@@ -14,7 +14,7 @@ import (
 
 const lockName = "lock"
 
-// owner tells whether this process still owns a directory that it has opened for writing. The committing goroutine owns it.
+// owner tells whether this process still owns a directory that it has opened for writing. Only the committing goroutine uses it.
 type owner struct {
 	o     *Options
 	log   *journal.Log

@@ -60,7 +60,7 @@ type landing chan struct{}
 // Landed implements Watcher.
 func (l landing) Landed(*Change) { close(l) }
 
-// Nudge causes a call of Landed soon, whether there are changes or not.
+// Nudge causes a call of Options.Landed soon, whether there are changes or not.
 func (q *queue) Nudge() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

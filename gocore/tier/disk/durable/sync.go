@@ -88,7 +88,7 @@ func (s *syncs) touched(group []*Change) []int64 {
 	return slices.Compact(all)
 }
 
-// unsynced returns the given segments and those whose indexes were written since their last sync.
+// unsynced returns the given segments and those whose indexes or commit areas were written since their last sync.
 func (s *syncs) unsynced(segments []int64) []int64 {
 	segments = slices.AppendSeq(segments, maps.Keys(s.written))
 	clear(s.written)
@@ -129,7 +129,7 @@ func (s *syncs) syncAll(segments []int64) map[int64]error {
 	return failed
 }
 
-// syncWritten syncs the segments whose indexes were written since their last sync. The next group reports those whose sync fails.
+// syncWritten syncs the segments whose indexes or commit areas were written since their last sync. The next group reports those whose sync fails.
 func (s *syncs) syncWritten() {
 	for number := range s.syncAll(s.unsynced(nil)) {
 		s.suspect = append(s.suspect, number)
