@@ -9,7 +9,8 @@ type Object struct {
 	Bytes  int64
 }
 
-// Capabilities say what a tier can do. A transfer is chosen by them, never by the name of the tier.
+// Capabilities say what a tier can do. The tests of objects (package tiertest) choose their checks by them. A transfer does not ask for them yet: package path
+// chooses by the methods that its source and sink have, and asks the cache whether a tier is a device or the disk.
 type Capabilities struct {
 	Addressable bool // the host can read and write the bytes where they lie: Bytes of a source or sink is not nil
 	Assigned    bool // the engine assigns the offsets of objects; otherwise the tier finds room for an object by its ID

@@ -4,6 +4,29 @@
 // disks, the simulator with a virtual clock; both run this same code.
 //
 // The caller serialises all calls.
+//
+// The engine consists of parts. Most have state of their own; the others keep theirs in the tiers, links, histories and objects.
+//
+//	part          files                                   state of its own
+//	captures      capture.go, sooner.go, blocker.go       how many captures are being copied
+//	checkpoints   record.go, records.go                   the records by their slots, the owners of objects without a checkpoint
+//	copies        copy.go                                 none: that of tiers and objects
+//	objects       object.go                               none: that of objects
+//	dependencies  need.go                                 copies that no other copy needs any more
+//	forms         form.go, relocate.go                    none: that of objects and links
+//	rooms         room.go, predict.go                     that claims have to be served again; buffers
+//	budgets       resize.go, reserve.go, retire.go        how many releases of room are under way
+//	flushes       flush.go, refused.go                    none: that of links (dirty.go has their heaps)
+//	forecasts     forecast.go                             how many bytes are still to be captured
+//	loads         load.go                                 none: that of links
+//	prefetches    prefetch.go, turns.go, evictable.go     the histories whose prefetchers may have work
+//	orders        order.go, pace.go                       the places and paces of the restore orders, by lane
+//	restores      restore.go, pin.go, owned.go            the restores that wait, how many copy out
+//	readings      reading.go, verification.go             the readings under way, the histories with copies to verify
+//	transfers     transfer.go, want.go, aside.go          the transfers past the faster tiers, how many are running
+//	waiters       wait.go, giveup.go                      the waits for tiers, why captures were lost
+//
+// What all parts share is in engine.go (tiers, links, histories), stats.go, catalog.go and errors.go.
 package engine
 
 import (
@@ -102,7 +125,7 @@ const (
 	mostLoads = 512
 )
 
-// Engine holds all the state of one store's cache. What it does is done by its parts, each of them one concern with the state that only this concern has.
+// Engine holds all the state of one store's cache. What it does is done by its parts, each of them one concern; the package comment lists them.
 type Engine struct {
 	*state
 	*captures

@@ -1,5 +1,5 @@
-// Package path moves the bytes of one transfer: from a source, past stages that look at them, to a sink. How the bytes move depends on what source and
-// sink can do, never on the name of their tier.
+// Package path moves the bytes of one transfer: from a source, past stages that look at them, to a sink. How the bytes move depends on the methods
+// of source and sink. The tier decides which source and sink a path gets: slots of a device, or the tier's objects.
 //
 // A path takes the first of these ways that source and sink allow:
 //   - The sink gathers the bytes from the caller's regions by itself: a device fills a slot of its memory by one kernel.
