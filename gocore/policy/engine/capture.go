@@ -279,6 +279,28 @@ func (cs *captures) captured(now int64, c *Capture) {
 	cs.objects.resumeAll(now, o)
 }
 
+func (cs *captures) spilled(now int64, x *Transfer, err error) {
+	c, rec, o := x.Capture, x.Rec, x.Obj
+	c.Phase, c.Err = Ended, err
+	cs.arrive(x.To)
+	cs.copies.row(o, x.To).Transfers--
+	if err != nil {
+		cs.copies.step(o, x.To, lifecycle.Abort)
+		if !rec.gone {
+			cs.waiters.lose(rec, err)
+		}
+		cs.checkpoints.abandon(now, rec, err)
+	} else {
+		cs.forms.settleTransfer(x)
+		cs.Stats.Tiers[x.To].Written += o.Bytes(x.To)
+		if l := cs.transfers.crosses(x); l != nil && l.lower == x.To {
+			l.observe(now, x)
+		}
+		cs.captured(now, c)
+	}
+	cs.wake(c.Notify)
+}
+
 // publish makes r the checkpoint of its key; t is the tier that was to capture it.
 func (cs *captures) publish(now int64, r *Record, t int) {
 	h := r.Hist
@@ -302,16 +324,6 @@ func (cs *captures) publish(now int64, r *Record, t int) {
 	if !r.Key.IsText && r.Key.Number >= h.auto {
 		h.auto = r.Key.Number + 1
 	}
-}
-
-// BeginObject begins an object without a checkpoint, as BeginCapture does for a checkpoint: the caller writes its bytes when the capture is Ready. Until
-// then, and until EndCapture, it stays where it is, so an owner that needs a buffer for a while never ends the capture, or ends it with false.
-func (cs *captures) BeginObject(now int64, size, align int64, o CaptureOptions) (*Capture, error) {
-	if cs.checkpoints.owners == nil {
-		cs.checkpoints.owners = newHistory("", 0, cs.cfg.Guess)
-		cs.checkpoints.owners.anonymous = true
-	}
-	return cs.BeginCapture(now, cs.checkpoints.owners, model.NumberKey(cs.count), size, align, nil, o)
 }
 
 // copied updates the estimate of a link from a caller's copy that crossed it to the tier below.

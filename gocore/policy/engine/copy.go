@@ -25,6 +25,16 @@ func (cp *copies) pinCopy(t int, id fragment.ID, readers int32) {
 	}
 }
 
+// isPinned tells whether a restore reads o in any tier.
+func (cp *copies) isPinned(o *Object) bool {
+	for t, id := range o.copies[:len(cp.tiers)] {
+		if id != fragment.None && cp.tiers[t].table.At(id).Pins > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // holds is the fastest tier from t on that is large enough for o, or -1.
 func (cp *copies) holds(o *Object, t int) int {
 	for t >= 0 && !cp.tiers[t].fits(o) {
@@ -50,8 +60,8 @@ func (cp *copies) complete(o *Object, t int) bool {
 // fastest is the fastest tier with all bytes of o, or -1.
 func (cp *copies) fastest(o *Object) int { return cp.lower(o, -1) }
 
-// hasRoom tells whether o has room in any tier.
-func (cp *copies) hasRoom(o *Object) bool {
+// hasAnyRoom tells whether o has room in any tier.
+func (cp *copies) hasAnyRoom(o *Object) bool {
 	for t := range cp.tiers {
 		if o.copies[t] != fragment.None {
 			return true
@@ -86,7 +96,7 @@ func (cp *copies) updateCopy(now int64, o *Object, t int) {
 	f := cp.tiers[t].table.At(id)
 	if o.gone || o.spoiled&(1<<t) != 0 {
 		if f.Pins == 0 && f.Transfers == 0 && !o.isNeeded(t) {
-			cp.checkpoints.vacate(o, t)
+			cp.vacate(o, t)
 			return
 		}
 		cp.setClass(t, f, fragment.Held)
@@ -208,17 +218,28 @@ func (cp *copies) free(o *Object, t int) fragment.ID {
 	return gap
 }
 
+// vacate gives back o's room in tier t, unless the caller's catalog keeps it reserved, and the rooms that were kept for o alone.
+func (cp *copies) vacate(o *Object, t int) {
+	if !cp.asksKeeper(t) {
+		cp.free(o, t)
+		return
+	}
+	if cp.cfg.Catalog.Keeps(o.home, t, cp.row(o, t).Offset) {
+		cp.budgets.reserveRoom(o, t)
+	} else {
+		cp.free(o, t)
+	}
+	for off, n, ok := cp.cfg.Catalog.Freed(t); ok; off, n, ok = cp.cfg.Catalog.Freed(t) {
+		cp.budgets.unreserve(t, off, n)
+	}
+}
+
 // HasRoom tells whether o has room in tier t: its bytes are there, or on their way.
 func (cp *copies) HasRoom(o *Object, t int) bool { return o.copies[t] != fragment.None }
 
-// mayRead tells whether restores of r may find its bytes in tier t: its fastest, or any shared tier below.
-func (cp *copies) mayRead(r *Record, t int) bool {
-	return t == int(r.top) || t > int(r.top) && !cp.tiers[t].Private
-}
-
-// below tells whether tiers below t have all bytes of rec.
-func (cp *copies) below(rec *Record, t int) bool {
-	return !slices.ContainsFunc(rec.Objects(), func(o *Object) bool { return cp.lower(o, t) < 0 })
+// goesTo tells whether a version is being captured straight into tier t.
+func (cp *copies) goesTo(r *Record, t int) bool {
+	return slices.ContainsFunc(r.Objects(), func(o *Object) bool { return !o.captured && o.copies[t] != fragment.None })
 }
 
 // lower is the fastest tier below t with all bytes of o, or -1.

@@ -16,9 +16,9 @@ type dirty struct {
 }
 
 // setDirty records whether only the upper tier holds o and no flush of it is queued.
-func (l *link) setDirty(e *state, o *Object, dirty bool) {
-	if dirty && o.dirtyAt[l.upper] < 0 && l.passable < unknown && !l.refuses(e, o) {
-		l.passable += e.tiers[l.upper].extent(o)
+func (l *link) setDirty(s *state, o *Object, dirty bool) {
+	if dirty && o.dirtyAt[l.upper] < 0 && l.passable < unknown && !l.refuses(s, o) {
+		l.passable += s.tiers[l.upper].extent(o)
 	}
 	l.dirty.set(o, dirty)
 }
@@ -76,11 +76,11 @@ const few = 16
 
 // next is the object whose flush costs least, or nearly so, among those that may be flushed. Unexpected objects come first, the longest untouched
 // before others. Then comes the object whose restore is farthest ahead. Nil if none of the first few of each history may be flushed.
-func (d *dirty) next(e *state, may func(*Object) bool) (best *Object) {
+func (d *dirty) next(s *state, may func(*Object) bool) (best *Object) {
 	for _, lane := range d.lanes {
 		objs := d.heaps[lane].objs
 		objs = objs[:min(few, len(objs))]
-		if i := slices.IndexFunc(objs, may); i >= 0 && (best == nil || e.orders.later(objs[i], best)) {
+		if i := slices.IndexFunc(objs, may); i >= 0 && (best == nil || s.orders.later(objs[i], best)) {
 			best = objs[i]
 		}
 	}

@@ -5,24 +5,28 @@
 //
 // The caller serialises all calls.
 //
-// The engine consists of parts. Most have state of their own; the others keep theirs in the tiers, links, histories and objects.
+// The engine consists of parts. Most have state of their own, which their own methods write; the others keep theirs in the tiers, links, histories and
+// objects.
 //
 //	part          files                                   state of its own
 //	captures      capture.go, sooner.go, blocker.go       how many captures are being copied
-//	checkpoints   record.go, records.go                   the records by their slots, the owners of objects without a checkpoint
+//	checkpoints   record.go, records.go, owned.go         the records by their slots, the owners of objects without a checkpoint
 //	copies        copy.go                                 none: that of tiers and objects
 //	objects       object.go                               none: that of objects
 //	dependencies  need.go                                 copies that no other copy needs any more
-//	forms         form.go, relocate.go                    none: that of objects and links
-//	rooms         room.go, predict.go                     that claims have to be served again; buffers
+//	forms         form.go                                 none: that of objects and links
+//	rooms         room.go                                 that claims have to be served again; a buffer
+//	predictions   predict.go                              a buffer
 //	budgets       resize.go, reserve.go, retire.go        how many releases of room are under way
 //	flushes       flush.go, refused.go                    none: that of links (dirty.go has their heaps)
 //	forecasts     forecast.go                             how many bytes are still to be captured
 //	loads         load.go                                 none: that of links
 //	prefetches    prefetch.go, turns.go, evictable.go     the histories whose prefetchers may have work
 //	orders        order.go, pace.go                       the places and paces of the restore orders, by lane
-//	restores      restore.go, pin.go, owned.go            the restores that wait, how many copy out
-//	readings      reading.go, verification.go             the readings under way, the histories with copies to verify
+//	restores      restore.go, pin.go                      the restores that wait, how many copy out
+//	readings      reading.go                              how many readings and verifications are under way
+//	verifications verification.go                         the histories with copies to verify
+//	relocations   relocate.go                             none: that of objects
 //	transfers     transfer.go, want.go, aside.go          the transfers past the faster tiers, how many are running
 //	waiters       wait.go, giveup.go                      the waits for tiers, why captures were lost
 //
@@ -135,6 +139,7 @@ type Engine struct {
 	*dependencies
 	*forms
 	*rooms
+	*predictions
 	*budgets
 	*flushes
 	*forecasts
@@ -143,6 +148,8 @@ type Engine struct {
 	*orders
 	*restores
 	*readings
+	*verifications
+	*relocations
 	*transfers
 	*waiters
 }
@@ -159,23 +166,26 @@ type state struct {
 	woken     []any
 	Stats     Stats
 
-	captures     *captures
-	checkpoints  *checkpoints
-	copies       *copies
-	objects      *objects
-	dependencies *dependencies
-	forms        *forms
-	rooms        *rooms
-	budgets      *budgets
-	flushes      *flushes
-	forecasts    *forecasts
-	loads        *loads
-	prefetches   *prefetches
-	orders       *orders
-	restores     *restores
-	readings     *readings
-	transfers    *transfers
-	waiters      *waiters
+	captures      *captures
+	checkpoints   *checkpoints
+	copies        *copies
+	objects       *objects
+	dependencies  *dependencies
+	forms         *forms
+	rooms         *rooms
+	predictions   *predictions
+	budgets       *budgets
+	flushes       *flushes
+	forecasts     *forecasts
+	loads         *loads
+	prefetches    *prefetches
+	orders        *orders
+	restores      *restores
+	readings      *readings
+	verifications *verifications
+	relocations   *relocations
+	transfers     *transfers
+	waiters       *waiters
 }
 
 // tier is one level of the hierarchy.
@@ -237,8 +247,8 @@ type link struct {
 	down, up     *bandwidth.Estimator
 	straight     *bandwidth.Estimator // captures that cross it from the caller's memory; nil until one was measured
 	crossing     []*Transfer          // downward, under way
-	parts
-	encode   stages
+	ratios
+	encode   encoderCosts
 	dirty    dirty // complete only in the upper tier, without a queued flush
 	urgent   fifo[*Object]
 	normal   fifo[*Object]
@@ -267,9 +277,7 @@ func New(cfg Config) *Engine {
 		e.outlives = e.outlives || c.Durable && cfg.Catalog != nil
 	}
 	e.join()
-	for d := range e.transfers.passing {
-		e.transfers.passing[d] = make(ways, max(len(e.links), 1))
-	}
+	e.transfers.init()
 	return e
 }
 
@@ -282,6 +290,7 @@ func assemble(s *state) *Engine {
 	s.dependencies = &dependencies{state: s}
 	s.forms = &forms{state: s}
 	s.rooms = &rooms{state: s, wholeTable: wholeTable, scanLimit: scanLimit}
+	s.predictions = &predictions{state: s}
 	s.budgets = &budgets{state: s}
 	s.flushes = &flushes{state: s}
 	s.forecasts = &forecasts{state: s, forecast: forecast{surprise: -confidence}}
@@ -290,12 +299,15 @@ func assemble(s *state) *Engine {
 	s.orders = &orders{state: s}
 	s.restores = &restores{state: s, waiting: map[*Record][]*Restore{}}
 	s.readings = &readings{state: s}
+	s.verifications = &verifications{state: s}
+	s.relocations = &relocations{state: s}
 	s.transfers = &transfers{state: s}
 	s.waiters = &waiters{state: s, durable: map[*Record][]*Wait{}, lost: map[uint64]error{}}
 	return &Engine{
 		state: s, captures: s.captures, checkpoints: s.checkpoints, copies: s.copies, objects: s.objects, dependencies: s.dependencies, forms: s.forms,
-		rooms: s.rooms, budgets: s.budgets, flushes: s.flushes, forecasts: s.forecasts, loads: s.loads, prefetches: s.prefetches, orders: s.orders,
-		restores: s.restores, readings: s.readings, transfers: s.transfers, waiters: s.waiters,
+		rooms: s.rooms, predictions: s.predictions, budgets: s.budgets, flushes: s.flushes, forecasts: s.forecasts, loads: s.loads,
+		prefetches: s.prefetches, orders: s.orders, restores: s.restores, readings: s.readings, verifications: s.verifications,
+		relocations: s.relocations, transfers: s.transfers, waiters: s.waiters,
 	}
 }
 
@@ -306,7 +318,7 @@ func (s *state) join() {
 		if below < 0 {
 			return // nor has any later tier one
 		}
-		l := &link{upper: i, lower: i + 1 + below, down: bandwidth.New(c.WriteRate), up: bandwidth.New(c.ReadRate), passable: unknown, parts: parts{sends: 1, writes: 1}}
+		l := &link{upper: i, lower: i + 1 + below, down: bandwidth.New(c.WriteRate), up: bandwidth.New(c.ReadRate), passable: unknown, ratios: ratios{sends: 1, writes: 1}}
 		if c.Durable && !s.tiers[l.lower].Durable {
 			panic("engine: " + c.Name + " is durable, and the tier below it is not")
 		}
@@ -367,7 +379,7 @@ type History struct {
 	verifiedTo int64            // the same for verifications
 	verifySize int64            // of the checkpoint restored last
 	verifies   bool             // the checkpoint restored last was lent
-	inVerify   bool             // in readings.toVerify
+	inVerify   bool             // in verifications.toVerify
 	moved      bool             // in orders.moved
 	overtaken  bool             // the latest verification ended too late
 	stuck      [MaxTiers]uint64 // the tier's version when a prefetch found no room
@@ -384,7 +396,7 @@ func (s *state) History(name string) *History {
 	h := newHistory(name, int32(len(s.histories)), s.cfg.Guess)
 	h.catalog = s.cfg.Catalog
 	s.histories = append(s.histories, h)
-	s.orders.heads, s.orders.places, s.orders.intervals = append(s.orders.heads, h.order.Head()), append(s.orders.places, h.order.Now()), append(s.orders.intervals, alike)
+	s.orders.add(h)
 	s.byName[name] = h
 	return h
 }

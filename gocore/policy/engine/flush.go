@@ -2,7 +2,6 @@ package engine
 
 import (
 	"errors"
-	"slices"
 
 	"velocpy/gocore/policy/fragment"
 	"velocpy/gocore/policy/lifecycle"
@@ -213,8 +212,8 @@ func (fs *flushes) isUnderPressure(t int) bool {
 }
 
 // canFlush tells whether a waiting flush of the link might begin. It cannot while its room has to come from flushes further down.
-func (l *link) canFlush(e *state) bool {
-	return l.queued > l.flushing && l.paused != e.tiers[l.lower].version+1
+func (l *link) canFlush(s *state) bool {
+	return l.queued > l.flushing && l.paused != s.tiers[l.lower].version+1
 }
 
 func (fs *flushes) unstick(o *Object, k int) {
@@ -222,11 +221,6 @@ func (fs *flushes) unstick(o *Object, k int) {
 		o.stuckOn &^= bit
 		fs.links[k].stuck--
 	}
-}
-
-// goesTo tells whether a version is being captured straight into tier t.
-func (fs *flushes) goesTo(r *Record, t int) bool {
-	return slices.ContainsFunc(r.Objects(), func(o *Object) bool { return !o.captured && o.copies[t] != fragment.None })
 }
 
 // flushUsers flushes copies in tier t that need others there, so that these may be evicted then. It tells whether such a flush is under way.
@@ -254,7 +248,7 @@ func (fs *flushes) Redo(now int64, x *Transfer) {
 	o := x.Obj
 	fs.endFlush(x)
 	fs.copies.step(o, x.To, lifecycle.Abort)
-	fs.checkpoints.vacate(o, x.To)
+	fs.copies.vacate(o, x.To)
 	fs.copies.updateCopy(now, o, x.From)
 	fs.queueFlush(now, x.From, o, true)
 	fs.objects.wakeAll(now, o)
@@ -351,7 +345,7 @@ func (fs *flushes) flushed(now int64, x *Transfer, err error) {
 func (fs *flushes) notFlushed(x *Transfer, err error) {
 	o, l := x.Obj, fs.links[x.From]
 	fs.copies.step(o, x.To, lifecycle.Abort)
-	fs.checkpoints.vacate(o, x.To)
+	fs.copies.vacate(o, x.To)
 	if o.home.gone && errors.Is(err, ErrStopped) {
 		fs.Stats.CancelledFlush += o.Bytes(x.From)
 		return
@@ -375,26 +369,4 @@ func (fs *flushes) endFlush(x *Transfer) {
 	fs.arrive(x.To)
 	fs.copies.row(o, x.From).Transfers--
 	fs.copies.row(o, x.To).Transfers--
-}
-
-func (fs *flushes) spilled(now int64, x *Transfer, err error) {
-	c, rec, o := x.Capture, x.Rec, x.Obj
-	c.Phase, c.Err = Ended, err
-	fs.arrive(x.To)
-	fs.copies.row(o, x.To).Transfers--
-	if err != nil {
-		fs.copies.step(o, x.To, lifecycle.Abort)
-		if !rec.gone {
-			fs.waiters.lose(rec, err)
-		}
-		fs.checkpoints.abandon(now, rec, err)
-	} else {
-		fs.forms.settleTransfer(x)
-		fs.Stats.Tiers[x.To].Written += o.Bytes(x.To)
-		if l := fs.rooms.crosses(x); l != nil && l.lower == x.To {
-			l.observe(now, x)
-		}
-		fs.captures.captured(now, c)
-	}
-	fs.wake(c.Notify)
 }

@@ -38,7 +38,7 @@ type sweep struct {
 	mixed    bool    // the plan has begun before all of it was captured: new captures may find the room of consumed checkpoints
 }
 
-// forecasts keeps the forecast.
+// forecasts predicts which bytes captures will still bring.
 type forecasts struct {
 	*state
 
@@ -73,7 +73,7 @@ func (fc *forecasts) swept(r *Record, t int, fresh bool) {
 	fc.foresee(r.Hist)
 	fc.forecast.planned = fresh && r.seq != fragment.Unexpected && r.Hist.sweeps()
 	if !fc.forecast.planned {
-		fc.forecast.surprise = fc.count
+		fc.surprised()
 	}
 	fc.forecast.turn = (fc.forecast.turn + 1) % len(fc.histories)
 	fc.foresee(fc.histories[fc.forecast.turn])
@@ -84,6 +84,9 @@ func (fc *forecasts) begun(h *History) {
 	h.sweep.mixed = h.sweep.mixed || h.sweep.coming > 0
 	fc.foresee(h)
 }
+
+// surprised records an operation that is not part of a sweep.
+func (fc *forecasts) surprised() { fc.forecast.surprise = fc.count }
 
 // foreseen tells whether the forecast is to be trusted.
 func (fc *forecasts) foreseen() bool { return fc.count-fc.forecast.surprise >= confidence }

@@ -76,7 +76,7 @@ func (o *Object) Form(t int) Form {
 	return o.more.shape.Forms[t]
 }
 
-// forms changes what copies consist of, and where they lie: their sizes, encoding in place, relocation.
+// forms keeps account of the forms that copies have, and of their sizes.
 type forms struct {
 	*state
 }
@@ -221,12 +221,12 @@ func (l *link) willSend(o *Object) int64 {
 	return min(bytes, int64(float64(o.Bytes(l.upper))*l.sends))
 }
 
-// stages are the measured costs of the encoders of a link, by the side at which they run; nil: not measured, and free. No decision predicts how long a load
+// encoderCosts are the measured costs of the encoders of a link, by the side at which they run; nil: not measured, and free. No decision predicts how long a load
 // takes, so decoders have none.
-type stages [LowerSide + 1]*bandwidth.Estimator
+type encoderCosts [LowerSide + 1]*bandwidth.Estimator
 
 // observe records that an encoder took ns for so many bytes before they were encoded.
-func (s *stages) observe(at Side, bytes, ns int64) {
+func (s *encoderCosts) observe(at Side, bytes, ns int64) {
 	if s[at] == nil {
 		s[at] = bandwidth.New(float64(bytes) / float64(max(ns, 1)) * 1e9)
 	}
@@ -234,7 +234,7 @@ func (s *stages) observe(at Side, bytes, ns int64) {
 }
 
 // time predicts how many ns an encoder takes for so many bytes.
-func (s *stages) time(at Side, bytes int64) int64 {
+func (s *encoderCosts) time(at Side, bytes int64) int64 {
 	if s[at] == nil {
 		return 0
 	}
@@ -282,11 +282,11 @@ func (l *link) straightFor(o *Object) int64 {
 	return ns
 }
 
-// parts are moving averages, over the flushes of a link, of what they send and write for each byte that they read, and of the ns that their stages take for
+// ratios are moving averages, over the flushes of a link, of what they send and write for each byte that they read, and of the ns that their stages take for
 // it: 1, 1 and 0 for raw objects.
-type parts struct{ sends, writes, stalls float64 }
+type ratios struct{ sends, writes, stalls float64 }
 
-func (p *parts) flushed(x *Transfer) {
+func (p *ratios) flushed(x *Transfer) {
 	const weight = 0.2
 	read := float64(x.Reads())
 	p.sends += weight * (float64(x.sent)/read - p.sends)
@@ -295,9 +295,9 @@ func (p *parts) flushed(x *Transfer) {
 }
 
 // drain is the rate (bytes/s) at which bytes of the upper tier leave over the link.
-func (l *link) drain(e *state) float64 {
-	rate := l.down.Rate() * float64(e.cfg.Workers) / l.sends
-	return rate / (1 + rate*l.stalls/1e9/float64(e.cfg.Workers))
+func (l *link) drain(s *state) float64 {
+	rate := l.down.Rate() * float64(s.cfg.Workers) / l.sends
+	return rate / (1 + rate*l.stalls/1e9/float64(s.cfg.Workers))
 }
 
 // between fills in what a transfer does to the bytes on their way between an upper tier, or the memory of a caller, and a lower one.

@@ -59,7 +59,7 @@ func (ws *waiters) giveUpWrites(now int64, t int, err error) {
 		ws.giveUpWaits(rec, t, err)
 	}
 	for rec := range ws.restores.waiting {
-		if ws.flushes.goesTo(rec, t) {
+		if ws.copies.goesTo(rec, t) {
 			ws.restores.failWaiting(now, rec, err)
 		}
 	}
@@ -77,7 +77,7 @@ func (ws *waiters) giveUpWaits(rec *Record, t int, err error) {
 	for _, w := range ws.durable[rec] {
 		switch {
 		case w.Phase == Ended:
-		case w.Tier >= t || ws.flushes.goesTo(rec, t):
+		case w.Tier >= t || ws.copies.goesTo(rec, t):
 			w.Phase, w.Err = Ended, err
 			ws.wake(w.Notify)
 		default:

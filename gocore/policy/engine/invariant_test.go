@@ -396,7 +396,7 @@ func (w *world) checkCounts() {
 			if at := (copyAt{o, t}); f.Transfers != transfers[at] {
 				w.fatalf("%v in tier %d: %d transfers; counted %d", name(o), t, f.Transfers, transfers[at])
 			}
-			forNobody := !o.gone && !w.e.read(o) && !w.e.awaited(o) && o.next() == fragment.Unexpected && f.Transfers == 0 && !w.e.expectedSoon(o, t)
+			forNobody := !o.gone && !w.e.isPinned(o) && !w.e.awaited(o) && o.next() == fragment.Unexpected && f.Transfers == 0 && !w.e.expectedSoon(o, t)
 			if forNobody && (f.State == lifecycle.ReadComplete || o.loadsOn&(1<<t) != 0) {
 				w.fatalf("%v is kept in tier %d, or to be loaded, for nobody%s", name(o), t, w.state())
 			}

@@ -82,54 +82,9 @@ func (ls *loads) loadInto(now int64, o *Object, t int) {
 			ls.copies.row(o, below).Transfers--
 			ls.copies.updateCopy(now, o, below)
 			ls.objects.lookAgainFor(o, t)
-			ls.bypassCache(now, o, err, false)
+			ls.restores.bypassCache(now, o, err, false)
 		},
 	})
-}
-
-// bypassCache ends the wait of restores which need an object that finds no room in the fastest tier. Restores that copy out read from below instead, and
-// leases too, unless leases fill the tier. With patience, leases of patient callers go on waiting; bypassCache tells whether there are any.
-func (ls *loads) bypassCache(now int64, o *Object, err error, patience bool) (waiting bool) {
-	for _, rec := range o.Refs() {
-		if !rec.Captured() {
-			continue // it waits for another object
-		}
-		top := rec.Top()
-		waits := ls.restores.takeWaiting(rec)
-		for _, r := range waits {
-			ls.restores.letGo(now, r)
-		}
-		crowded := ls.tiers[top].fits(o) && ls.isCrowded(rec, top)
-		for _, r := range waits {
-			switch {
-			case !rec.gone && (r.options.Into || !crowded):
-				ls.restores.fetch(now, r)
-			case r.options.Patient && patience:
-				ls.restores.await(r)
-				waiting = true
-			default:
-				ls.restores.endWaiting(now, r, err)
-			}
-		}
-		if rec.isWhole() {
-			ls.withdrawPromises(now, rec)
-		} else { // the others of its objects may have claims, too
-			ls.withdrawLoads(now, rec)
-		}
-	}
-	return waiting
-}
-
-// isCrowded tells whether leases leave tier t too little room for the objects of rec that nobody reads there.
-func (ls *loads) isCrowded(rec *Record, t int) bool {
-	tr := ls.tiers[t]
-	bytes := ls.copies.pinnedBytes(t)
-	for _, o := range rec.Objects() {
-		if o.copies[t] == fragment.None || ls.copies.row(o, t).Pins == 0 {
-			bytes += tr.extent(o)
-		}
-	}
-	return bytes > tr.Capacity
 }
 
 // isPointless tells whether a load of o into tier t would only evict other objects of a chain: none of the restores that wait for it can have all of
@@ -143,7 +98,7 @@ func (ls *loads) isPointless(o *Object, t int) bool {
 		if len(ls.restores.waiting[rec]) == 0 {
 			continue
 		}
-		if waits = true; rec.isWhole() || t != rec.Top() || !ls.isCrowded(rec, t) {
+		if waits = true; rec.isWhole() || t != rec.Top() || !ls.restores.isCrowded(rec, t) {
 			return false
 		}
 	}
@@ -159,7 +114,7 @@ func (ls *loads) withdrawPromises(now int64, rec *Record) {
 
 // withdrawPromisesOf does nothing while a restore reads o in any tier. If that restore is the last, no copy is worth a flush.
 func (ls *loads) withdrawPromisesOf(now int64, o *Object) {
-	if o.gone || ls.read(o) {
+	if o.gone || ls.copies.isPinned(o) {
 		return
 	}
 	if o.loadsOn != 0 && o.next() == fragment.Unexpected && !ls.objects.awaited(o) {
@@ -182,16 +137,6 @@ func (ls *loads) unload(now int64, o *Object) {
 		ls.copies.free(o, t)
 		ls.copies.updateCopy(now, o, ls.links[t].lower)
 	})
-}
-
-// read tells whether a restore reads o in any tier.
-func (ls *loads) read(o *Object) bool {
-	for t, id := range o.copies[:len(ls.tiers)] {
-		if id != fragment.None && ls.tiers[t].table.At(id).Pins > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // beginLoad reserves the copy in tier t and queues the transfer that fills it.
@@ -328,23 +273,4 @@ func (ls *loads) notLoaded(now int64, x *Transfer, err error) {
 		r.Hist.promised[x.To] = seen[i]
 	}
 	ls.copies.updateCopy(now, o, x.From)
-}
-
-func (ls *loads) fetched(now int64, x *Transfer, err error) {
-	r := x.Restore
-	if err == nil {
-		ls.Stats.Tiers[x.From].Read += x.Fetched
-	} else if r.Err == nil {
-		r.Err = &TierError{Tier: x.From, Err: err}
-	}
-	if r.fetches--; r.fetches > 0 {
-		return
-	}
-	r.Phase = Ready
-	if r.over { // cancelled meanwhile: no other call ends it
-		r.over = false
-		ls.restores.EndRestore(now, r)
-		return
-	}
-	ls.wake(r.Notify)
 }

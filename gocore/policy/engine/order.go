@@ -17,6 +17,11 @@ type orders struct {
 	paced     bool       // a pace has changed since compare ran
 }
 
+// add begins to follow the restore order of a history that is new.
+func (os *orders) add(h *History) {
+	os.heads, os.places, os.intervals = append(os.heads, h.order.Head()), append(os.places, h.order.Now()), append(os.intervals, alike)
+}
+
 // Hint appends to the restore order of a history.
 func (os *orders) Hint(now int64, h *History, hints []plan.Hint) {
 	h.order.Append(hints...)
@@ -89,7 +94,7 @@ func (os *orders) note(h *History, k model.Key) *Record {
 	}
 	os.checkpoints.expect(rec, seq)
 	for t := range os.tiers {
-		if os.copies.mayRead(rec, t) && !os.prefetches.promises(rec, t) {
+		if os.checkpoints.mayRead(rec, t) && !os.prefetches.promises(rec, t) {
 			os.prefetches.lookAgain(h, t, seq)
 		}
 	}

@@ -16,22 +16,29 @@ const foresight = 16
 // workers are the times (ns) at which the workers of a link are predicted to become idle.
 type workers []int64
 
+// predictions estimate when transfers end and when a tier has room.
+type predictions struct {
+	*state
+
+	doneAt []int64 // buffer of workers
+}
+
 // workers predicts when the workers of link l finish the transfers under way. The list is valid until the next call.
-func (rm *rooms) workers(now int64, l *link) workers {
-	free := workers(rm.doneAt[:0])
+func (pr *predictions) workers(now int64, l *link) workers {
+	free := workers(pr.doneAt[:0])
 	for _, x := range l.crossing[:min(len(l.crossing), foresight)] {
 		switch end := l.endOf(now, x); {
 		case x.Aside:
-		case len(free) < rm.cfg.Workers:
+		case len(free) < pr.cfg.Workers:
 			free = append(free, end)
 		default: // one worker carries several small transfers
 			free.take(end - now)
 		}
 	}
-	for len(free) < rm.cfg.Workers {
+	for len(free) < pr.cfg.Workers {
 		free = append(free, now)
 	}
-	rm.doneAt = free
+	pr.doneAt = free
 	return free
 }
 
@@ -80,9 +87,9 @@ type wait struct {
 
 // roomIn predicts after how many ns tier t has room for that many bytes. That is when window w is evictable, once its flushes are urgent, or as soon
 // as one flush before them makes enough room alone. It is not known while flushes wait for room further down.
-func (rm *rooms) roomIn(now int64, t int, bytes int64, w evict.Window) (ns int64, known bool) {
-	l, tr := rm.links[t], rm.tiers[t]
-	if l.paused == rm.tiers[l.lower].version+1 {
+func (pr *predictions) roomIn(now int64, t int, bytes int64, w evict.Window) (ns int64, known bool) {
+	l, tr := pr.links[t], pr.tiers[t]
+	if l.paused == pr.tiers[l.lower].version+1 {
 		return 0, false
 	}
 	p := wait{l: l, tr: tr, bytes: bytes, begin: tr.table.At(w.First).Offset, end: tr.table.At(w.Last).Offset, ready: now, alone: math.MaxInt64}
@@ -91,7 +98,7 @@ func (rm *rooms) roomIn(now int64, t int, bytes int64, w evict.Window) (ns int64
 			p.flush(x.Obj, l.endOf(now, x))
 		}
 	}
-	p.free = rm.workers(now, l)
+	p.free = pr.workers(now, l)
 	p.queued()
 	p.window(w)
 	return min(p.ready, p.alone) - now, true
@@ -153,9 +160,9 @@ func (p *wait) window(w evict.Window) {
 }
 
 // straightIn predicts how many ns the capture of o takes that crosses link l at once: after the transfers under way, before flushes.
-func (rm *rooms) straightIn(now int64, l *link, o *Object) int64 {
-	free := rm.workers(now, l)
-	q, took := &rm.transfers.passing[Down][l.upper], int64(0)
+func (pr *predictions) straightIn(now int64, l *link, o *Object) int64 {
+	free := pr.workers(now, l)
+	q, took := &pr.transfers.passing[Down][l.upper], int64(0)
 	n := min(q.len(), foresight)
 	for i := range n {
 		ns := l.straightFor(q.at(i).Obj)
@@ -166,17 +173,6 @@ func (rm *rooms) straightIn(now int64, l *link, o *Object) int64 {
 		free.share(took / int64(n) * int64(q.len()-n))
 	}
 	return free.take(l.straightFor(o)) - now
-}
-
-// crosses is the link whose workers carry a downward transfer; nil for other transfers.
-func (rm *rooms) crosses(x *Transfer) *link {
-	switch {
-	case x.Kind == Flush:
-		return rm.links[x.From]
-	case x.Kind == Spill && len(rm.links) > 0:
-		return rm.links[rm.transfers.way(x)]
-	}
-	return nil
 }
 
 // straightTime predicts how many ns a capture takes to cross the link: as many as a flush, until a capture was measured.

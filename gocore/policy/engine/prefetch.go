@@ -35,7 +35,7 @@ func (ps *prefetches) lookAgain(h *History, t int, seq int64) {
 
 // queuePrefetch puts the history on the list of those whose prefetcher may have work.
 func (ps *prefetches) queuePrefetch(h *History) {
-	ps.readings.queueVerification(h)
+	ps.verifications.queueVerification(h)
 	if h.started && !h.inPrefetch && ps.cfg.Prefetch {
 		h.inPrefetch = true
 		ps.toPrefetch = append(ps.toPrefetch, h)
@@ -54,7 +54,7 @@ func (ps *prefetches) promises(rec *Record, t int) bool {
 
 // ahead promises the copies of rec's objects in tier t or begins to load them, in the order in which a restore needs them; false if that has to wait.
 func (ps *prefetches) ahead(now int64, h *History, rec *Record, t int) bool {
-	if !ps.copies.mayRead(rec, t) || t == rec.Top() && !ps.restores.fitsWhole(rec, t) {
+	if !ps.checkpoints.mayRead(rec, t) || t == rec.Top() && !ps.restores.fitsWhole(rec, t) {
 		return true
 	}
 	for _, o := range rec.Objects() {

@@ -7,12 +7,23 @@ type Reading struct {
 	Tier int
 }
 
-// readings are copies that are read where they lie, by no restore: verifications ahead of leases, and sources of other copies.
+// readings are copies that are read where they lie, by no restore: sources of other copies. They also count the verifications (verification.go).
 type readings struct {
 	*state
 
-	verifying int        // verifications and readings under way, in all tiers
-	toVerify  []*History // those whose next restores may find unverified copies
+	verifying int // verifications and readings under way, in all tiers
+}
+
+// begun counts a reading or a verification that begins in tier t.
+func (rd *readings) begun(t int) {
+	rd.verifying++
+	rd.tiers[t].verifying++
+}
+
+// ended counts a reading or a verification that has ended in tier t.
+func (rd *readings) ended(t int) {
+	rd.verifying--
+	rd.tiers[t].verifying--
 }
 
 // BeginReading begins to read the copy of r in a tier, if there is one: complete, raw, in one object, not lent for the last time, not being loaded, and in a
@@ -32,8 +43,7 @@ func (rd *readings) isReadable(r *Record, t int) bool {
 func (rd *readings) beginReading(now int64, o *Object, t int) Reading {
 	rd.copies.row(o, t).Transfers++
 	o.readings++
-	rd.verifying++
-	rd.tiers[t].verifying++
+	rd.begun(t)
 	rd.copies.updateCopy(now, o, t)
 	return Reading{Obj: o, Tier: t}
 }
@@ -87,8 +97,7 @@ func (rd *readings) drains(t int) bool {
 
 // EndReading ends a reading.
 func (rd *readings) EndReading(now int64, x Reading) {
-	rd.verifying--
-	rd.tiers[x.Tier].verifying--
+	rd.ended(x.Tier)
 	x.Obj.readings--
 	rd.copies.row(x.Obj, x.Tier).Transfers--
 	rd.copies.updateCopy(now, x.Obj, x.Tier)

@@ -132,6 +132,16 @@ func (ck *checkpoints) Fastest(r *Record) int {
 	return -1
 }
 
+// mayRead tells whether restores of r may find its bytes in tier t: its fastest, or any shared tier below.
+func (ck *checkpoints) mayRead(r *Record, t int) bool {
+	return t == int(r.top) || t > int(r.top) && !ck.tiers[t].Private
+}
+
+// below tells whether tiers below t have all bytes of rec.
+func (ck *checkpoints) below(rec *Record, t int) bool {
+	return !slices.ContainsFunc(rec.Objects(), func(o *Object) bool { return ck.copies.lower(o, t) < 0 })
+}
+
 // Fragment is the row of r's copy in tier t, for a checkpoint that is one object. There must be one.
 func (ck *checkpoints) Fragment(r *Record, t int) *fragment.Fragment[*Object] {
 	return ck.copies.row(r.Objects()[0], t)
@@ -139,7 +149,7 @@ func (ck *checkpoints) Fragment(r *Record, t int) *fragment.Fragment[*Object] {
 
 // forget gives back the slot of a record that is gone, once no tier holds bytes of its own object.
 func (ck *checkpoints) forget(r *Record) {
-	if !r.gone || !r.own.gone || r.duplicates > 0 || ck.copies.hasRoom(&r.own) {
+	if !r.gone || !r.own.gone || r.duplicates > 0 || ck.copies.hasAnyRoom(&r.own) {
 		return
 	}
 	if slot := uint32(r.ID); ck.slots[slot] == r {
@@ -267,7 +277,7 @@ func (ck *checkpoints) Drop(now int64, h *History, k model.Key) bool {
 		return false
 	}
 	ck.count++
-	ck.forecasts.forecast.surprise = ck.count
+	ck.forecasts.surprised()
 	ck.trace(now, Dropped, r, -1, 0)
 	ck.remove(now, r)
 	ck.makeProgress(now)
@@ -304,7 +314,7 @@ func (ck *checkpoints) replace(now int64, r, by *Record) {
 
 func (ck *checkpoints) discard(now int64, r *Record) {
 	r.gone = true
-	ck.rooms.unchained = ck.rooms.unchained || !r.isWhole()
+	ck.rooms.noteGone(r)
 	for _, o := range r.Objects() {
 		ck.objects.unrefer(now, o, r)
 	}
@@ -315,15 +325,6 @@ func (ck *checkpoints) discard(now int64, r *Record) {
 	ck.restores.failWaiting(now, r, why)
 	ck.waiters.wakeWaits(now, r)
 	ck.forget(r)
-}
-
-// Disown gives up an object without a checkpoint. It does nothing to one that is given up already.
-func (ck *checkpoints) Disown(now int64, owner *Record) {
-	if owner.gone || !owner.Hist.anonymous {
-		return
-	}
-	ck.discard(now, owner)
-	ck.makeProgress(now)
 }
 
 // Renumber gives a record the next capture number: larger than those of earlier captures, smaller than those of later ones.
@@ -359,20 +360,4 @@ func (ck *checkpoints) Adopt(h *History, k model.Key, s Stored) *Record {
 	}
 	ck.copies.updateCopy(0, o, t)
 	return r
-}
-
-// vacate gives back o's room in tier t, unless the caller's catalog keeps it reserved, and the rooms that were kept for o alone.
-func (ck *checkpoints) vacate(o *Object, t int) {
-	if !ck.asksKeeper(t) {
-		ck.copies.free(o, t)
-		return
-	}
-	if ck.cfg.Catalog.Keeps(o.home, t, ck.copies.row(o, t).Offset) {
-		ck.budgets.reserveRoom(o, t)
-	} else {
-		ck.copies.free(o, t)
-	}
-	for off, n, ok := ck.cfg.Catalog.Freed(t); ok; off, n, ok = ck.cfg.Catalog.Freed(t) {
-		ck.budgets.unreserve(t, off, n)
-	}
 }

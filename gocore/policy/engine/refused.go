@@ -50,8 +50,8 @@ func (l *link) retryRefused(n need) {
 }
 
 // refuses tells whether the flush of o would find no room below.
-func (l *link) refuses(e *state, o *Object) bool {
-	return len(l.refused) > 0 && l.refused.covers(e.tiers[l.lower].need(o))
+func (l *link) refuses(s *state, o *Object) bool {
+	return len(l.refused) > 0 && l.refused.covers(s.tiers[l.lower].need(o))
 }
 
 // refusesAll tells that no dirty object would find room below. It may be false although that is so.

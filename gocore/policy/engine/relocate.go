@@ -5,22 +5,27 @@ import (
 	"velocpy/gocore/policy/lifecycle"
 )
 
+// relocations give copies another place in their tier, and another form there.
+type relocations struct {
+	*state
+}
+
 // Relocate begins to move o's copy in tier t to a gap before it, so that the gaps behind grow together. It evicts nothing. Restores that read the copy keep the
 // old place until they end, and later ones read the new place. False if there is no such gap, or if the copy is being moved or verified, or if a
 // catalog refers to its place.
-func (fm *forms) Relocate(now int64, o *Object, t int) bool {
-	if !fm.isMovable(o, t) {
+func (rl *relocations) Relocate(now int64, o *Object, t int) bool {
+	if !rl.isMovable(o, t) {
 		return false
 	}
-	end := fm.copies.row(o, t).Offset
-	return fm.move(now, o, t, Relocate, o.shape(), end)
+	end := rl.copies.row(o, t).Offset
+	return rl.move(now, o, t, Relocate, o.shape(), end)
 }
 
 // Recode begins to give o's copy in tier t another form, in a gap of the tier: an Encode of at most so many bytes, or a Decode to raw ones. Other tiers keep
 // their forms. The answer is as that of Relocate, and false while the copy is read, also at a place that it has left. A copy that is read when the transfer
 // ends keeps its form. The readers know only the old form.
-func (fm *forms) Recode(now int64, o *Object, t int, form Form, bytes int64) bool {
-	if form == o.Form(t) || !fm.isMovable(o, t) || fm.copies.row(o, t).Pins > 0 || o.home.duplicates > 0 {
+func (rl *relocations) Recode(now int64, o *Object, t int, form Form, bytes int64) bool {
+	if form == o.Form(t) || !rl.isMovable(o, t) || rl.copies.row(o, t).Pins > 0 || o.home.duplicates > 0 {
 		return false
 	}
 	s := &shaped{}
@@ -37,7 +42,7 @@ func (fm *forms) Recode(now int64, o *Object, t int, form Form, bytes int64) boo
 	if form == Raw {
 		kind = Decode
 	}
-	return fm.move(now, o, t, kind, s, fm.tiers[t].Capacity)
+	return rl.move(now, o, t, kind, s, rl.tiers[t].Capacity)
 }
 
 // recode changes the form in tier t. Its size is exact if it is raw, or if another tier has the form.
@@ -57,26 +62,26 @@ func (s *shaped) recode(t int, form Form, bytes, raw int64) {
 }
 
 // isMovable tells whether o's copy in tier t may get another place. In a referring tier other copies know where it is, and so do copies that need each other.
-func (fm *forms) isMovable(o *Object, t int) bool {
-	return !o.gone && !fm.tiers[t].listed && !fm.tiers[t].Referring && fm.copies.complete(o, t) && !o.verifying && fm.copies.row(o, t).Transfers == 0 && !o.isNeeded(t) && o.Source(t) == nil
+func (rl *relocations) isMovable(o *Object, t int) bool {
+	return !o.gone && !rl.tiers[t].listed && !rl.tiers[t].Referring && rl.copies.complete(o, t) && !o.verifying && rl.copies.row(o, t).Transfers == 0 && !o.isNeeded(t) && o.Source(t) == nil
 }
 
 // move queues the transfer of o's copy to a gap of tier t that begins before an offset.
-func (fm *forms) move(now int64, o *Object, t int, kind TransferKind, shape *shaped, end int64) bool {
-	tr := fm.tiers[t]
+func (rl *relocations) move(now int64, o *Object, t int, kind TransferKind, shape *shaped, end int64) bool {
+	tr := rl.tiers[t]
 	s := o.duplicate(shape)
 	gap := tr.gapBefore(s, end)
 	if gap == fragment.None {
 		return false
 	}
 	id, _ := tr.table.PlaceIn(gap, tr.extent(s), tr.align(s), s)
-	fm.copies.place(s, t, id, lifecycle.BeginWrite)
+	rl.copies.place(s, t, id, lifecycle.BeginWrite)
 	o.home.duplicates++
-	f, from := tr.table.At(id), fm.copies.row(o, t)
+	f, from := tr.table.At(id), rl.copies.row(o, t)
 	f.Transfers, from.Transfers = 1, 1
-	fm.copies.updateCopy(now, o, t)
+	rl.copies.updateCopy(now, o, t)
 	x := &Transfer{Kind: kind, Rec: o.Rec(), Obj: o, From: t, To: t, FromOff: from.Offset, ToOff: f.Offset, sent: o.Bytes(t), duplicate: s}
-	fm.transfers.passing[Down][min(t, len(fm.transfers.passing[Down])-1)].push(x)
+	rl.transfers.passInside(x)
 	return true
 }
 
@@ -108,13 +113,13 @@ func (o *Object) duplicate(shape *shaped) *Object {
 }
 
 // relocated ends a relocation. The object has its new place if nothing else began to move its copy meanwhile.
-func (fm *forms) relocated(now int64, x *Transfer, err error) {
+func (rl *relocations) relocated(now int64, x *Transfer, err error) {
 	o, s, t := x.Obj, x.duplicate, x.From
-	tr := fm.tiers[t]
+	tr := rl.tiers[t]
 	if err == nil && x.Kind != Relocate {
-		fm.settle(s, t, x.wrote)
+		rl.forms.settle(s, t, x.wrote)
 	}
-	old, made := fm.copies.row(o, t), fm.copies.row(s, t)
+	old, made := rl.copies.row(o, t), rl.copies.row(s, t)
 	old.Transfers--
 	made.Transfers--
 	still := !o.gone && old.Transfers == 0 && !o.verifying && o.spoiled&(1<<t) == 0 && (x.Kind == Relocate || old.Pins == 0 && !o.contradicts(s, t))
@@ -123,16 +128,16 @@ func (fm *forms) relocated(now int64, x *Transfer, err error) {
 		old.Owner, made.Owner = s, o
 		o.copies[t], s.copies[t] = s.copies[t], o.copies[t]
 		if x.Kind != Relocate {
-			fm.exchange(o, s, t)
+			rl.exchange(o, s, t)
 		}
 	} else {
-		fm.copies.step(s, t, lifecycle.Abort)
+		rl.copies.step(s, t, lifecycle.Abort)
 	}
-	fm.loads.withdrawPromisesOf(now, o) // the end of a restore that reads the old place does so for that one
-	for u := range fm.tiers {           // the new size may fit a tier below that was too small, or not fit any more
-		fm.copies.updateCopy(now, o, u)
+	rl.loads.withdrawPromisesOf(now, o) // the end of a restore that reads the old place does so for that one
+	for u := range rl.tiers {           // the new size may fit a tier below that was too small, or not fit any more
+		rl.copies.updateCopy(now, o, u)
 	}
-	fm.copies.updateCopy(now, s, t)
+	rl.copies.updateCopy(now, s, t)
 }
 
 // contradicts tells whether another tier has a copy of o in the form that s has in tier t, but of another size: one form has one size. Two encoders that
@@ -147,7 +152,7 @@ func (o *Object) contradicts(s *Object, t int) bool {
 }
 
 // exchange gives o the form that its new place in tier t has, and s the form of the old place.
-func (fm *forms) exchange(o, s *Object, t int) {
+func (rl *relocations) exchange(o, s *Object, t int) {
 	old, made := o.shape(), s.more.shape
 	kept := *made
 	if s.more.shape = old; old != nil {
@@ -161,7 +166,7 @@ func (fm *forms) exchange(o, s *Object, t int) {
 		}
 	}
 	o.extra().shape = &kept
-	for k, l := range fm.links { // it was counted with the old sizes
+	for k, l := range rl.links { // it was counted with the old sizes
 		if o.dirtyAt[k] >= 0 {
 			l.dirty.set(o, false)
 			l.dirty.set(o, true)

@@ -202,8 +202,8 @@ func (bs *budgets) Draining(t int) bool {
 }
 
 // idles tells whether few enough urgent flushes wait: more must not delay those that a claim waits for.
-func (l *link) idles(e *state) bool {
-	return len(l.refused) == 0 && min(l.urgent.len(), l.queued-l.flushing) < 2*e.cfg.Workers
+func (l *link) idles(s *state) bool {
+	return len(l.refused) == 0 && min(l.urgent.len(), l.queued-l.flushing) < 2*s.cfg.Workers
 }
 
 // leave moves a copy behind the end as far as it can go now, and tells whether it was evicted.

@@ -79,9 +79,9 @@ func (rs *restores) BeginRestore(now int64, h *History, k model.Key, o RestoreOp
 	r := &Restore{Rec: rec, options: o, Last: o.Last, quiet: true}
 	r.Hit = rs.checkpoints.Complete(rec, rec.Top())
 	rs.checkpoints.touch(rec)
-	rs.forecasts.forecast.surprise = rs.count
+	rs.forecasts.surprised()
 	if !o.Peek {
-		rs.readings.noteLease(h, r)
+		rs.verifications.noteLease(h, r)
 		r.Last = rs.orders.advance(now, h, rec, r.Hit) || o.Last
 	}
 	return rs.begin(now, r)
@@ -132,6 +132,39 @@ func (rs *restores) bypasses(r *Restore, t int) bool {
 	return !rs.fitsWhole(r.Rec, t)
 }
 
+// bypassCache ends the wait of restores which need an object that finds no room in the fastest tier. Restores that copy out read from below instead, and
+// leases too, unless leases fill the tier. With patience, leases of patient callers go on waiting; bypassCache tells whether there are any.
+func (rs *restores) bypassCache(now int64, o *Object, err error, patience bool) (waiting bool) {
+	for _, rec := range o.Refs() {
+		if !rec.Captured() {
+			continue // it waits for another object
+		}
+		top := rec.Top()
+		waits := rs.takeWaiting(rec)
+		for _, r := range waits {
+			rs.letGo(now, r)
+		}
+		crowded := rs.tiers[top].fits(o) && rs.isCrowded(rec, top)
+		for _, r := range waits {
+			switch {
+			case !rec.gone && (r.options.Into || !crowded):
+				rs.fetch(now, r)
+			case r.options.Patient && patience:
+				rs.await(r)
+				waiting = true
+			default:
+				rs.endWaiting(now, r, err)
+			}
+		}
+		if rec.isWhole() {
+			rs.loads.withdrawPromises(now, rec)
+		} else { // the others of its objects may have claims, too
+			rs.loads.withdrawLoads(now, rec)
+		}
+	}
+	return waiting
+}
+
 // fitsWhole tells whether the empty tier could hold all objects of rec at once.
 func (rs *restores) fitsWhole(rec *Record, t int) bool {
 	if rec.isWhole() {
@@ -142,6 +175,18 @@ func (rs *restores) fitsWhole(rec *Record, t int) bool {
 		bytes += rs.tiers[t].extent(o)
 	}
 	return bytes <= rs.tiers[t].Capacity
+}
+
+// isCrowded tells whether leases leave tier t too little room for the objects of rec that nobody reads there.
+func (rs *restores) isCrowded(rec *Record, t int) bool {
+	tr := rs.tiers[t]
+	bytes := rs.copies.pinnedBytes(t)
+	for _, o := range rec.Objects() {
+		if o.copies[t] == fragment.None || rs.copies.row(o, t).Pins == 0 {
+			bytes += tr.extent(o)
+		}
+	}
+	return bytes > tr.Capacity
 }
 
 // gather pins the objects of a checkpoint that tier t has, so that loading the others does not evict them. It loads these in the order in which the restore
@@ -230,7 +275,7 @@ func (rs *restores) fetch(now int64, r *Restore) {
 	if r.options.Past {
 		above = r.Rec.Top()
 	}
-	if !rs.copies.below(r.Rec, above) {
+	if !rs.checkpoints.below(r.Rec, above) {
 		rs.endWaiting(now, r, ErrUnreachable)
 		return
 	}
@@ -253,6 +298,25 @@ func (rs *restores) fetch(now int64, r *Restore) {
 	if !r.Rec.isWhole() { // it may have waited for several loads, of which one was denied or failed
 		rs.loads.withdrawLoads(now, r.Rec)
 	}
+}
+
+func (rs *restores) fetched(now int64, x *Transfer, err error) {
+	r := x.Restore
+	if err == nil {
+		rs.Stats.Tiers[x.From].Read += x.Fetched
+	} else if r.Err == nil {
+		r.Err = &TierError{Tier: x.From, Err: err}
+	}
+	if r.fetches--; r.fetches > 0 {
+		return
+	}
+	r.Phase = Ready
+	if r.over { // cancelled meanwhile: no other call ends it
+		r.over = false
+		rs.EndRestore(now, r)
+		return
+	}
+	rs.wake(r.Notify)
 }
 
 // Awaited tells whether restores wait for rec.
@@ -397,7 +461,7 @@ func (rs *restores) EndRestore(now int64, r *Restore) {
 // past the cache. The spoiled copy is freed when its last reader has gone.
 func (rs *restores) RestoreFromBelow(now int64, r *Restore) bool {
 	rec, t := r.Rec, r.Tier
-	if r.over || r.Direct || rec.gone || t != rec.Top() || rs.tiers[t].Device || !rs.copies.below(rec, t) {
+	if r.over || r.Direct || rec.gone || t != rec.Top() || rs.tiers[t].Device || !rs.checkpoints.below(rec, t) {
 		return false
 	}
 	all := r.held

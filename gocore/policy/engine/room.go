@@ -60,7 +60,6 @@ type rooms struct {
 	*state
 
 	victims   []*Object // buffer of evict
-	doneAt    []int64   // buffer of workers
 	unchained bool      // a checkpoint of several objects has gone since claims were served
 
 	wholeTable, scanLimit int // the constants of these names, except in tests
@@ -127,6 +126,15 @@ func (rm *rooms) spare(now int64, t int, o *Object) verdict {
 	}
 	rm.evict(now, t, w, o)
 	return granted
+}
+
+// roomNow tells whether tier t has room for o without waiting.
+func (rm *rooms) roomNow(now int64, t int, o *Object) bool {
+	if rm.tiers[t].claims.len() > 0 {
+		return false
+	}
+	_, ok := rm.choose(now, t, o, evict.Request{Floor: -1, NoWait: true})
+	return ok
 }
 
 func (rm *rooms) choose(now int64, t int, o *Object, req evict.Request) (evict.Window, bool) {
@@ -315,6 +323,9 @@ func (rm *rooms) serve(now int64, t int) {
 	rm.failStalled(now, t)
 }
 
+// noteGone records that a checkpoint has gone. If it had several objects, failStalled serves the claims of all tiers afterwards.
+func (rm *rooms) noteGone(r *Record) { rm.unchained = rm.unchained || !r.isWhole() }
+
 // failStalled ends the claims that the engine can never serve by itself: leases hold all bytes, or no lower tier takes them. It retries failed
 // flushes first. While nothing moves, the order of the claims does not count. A claim that waits for the application must not delay one that may not
 // wait, or one that fits.
@@ -348,7 +359,7 @@ func (rm *rooms) failStalled(now int64, t int) {
 			continue
 		}
 		why := rm.whyFull(t, c.obj)
-		if !c.load || !rm.loads.bypassCache(now, c.obj, why, !failing) {
+		if !c.load || !rm.restores.bypassCache(now, c.obj, why, !failing) {
 			c.deny(now, why)
 		}
 	}

@@ -27,7 +27,7 @@ func isSooner(wait, straight int64) bool { return wait-straight >= max(wait/clea
 func (cs *captures) goDown(now int64, c *Capture, w evict.Window) bool {
 	from := c.Tier
 	t := cs.Below(from)
-	if cs.cfg.Stay || !cs.mayGoDown(c, t) || !cs.soonerBelow(now, c, w) || !cs.roomNow(now, t, &c.Rec.own) {
+	if cs.cfg.Stay || !cs.mayGoDown(c, t) || !cs.soonerBelow(now, c, w) || !cs.rooms.roomNow(now, t, &c.Rec.own) {
 		return false
 	}
 	if w.First != fragment.None {
@@ -67,8 +67,8 @@ func (cs *captures) soonerBelow(now int64, c *Capture, w evict.Window) bool {
 	case tr.inflow.pressing(now, l.drain(cs.state)):
 		return false
 	}
-	wait, known := cs.rooms.roomIn(now, c.Tier, tr.extent(&c.Rec.own), w)
-	return known && isSooner(wait, cs.rooms.straightIn(now, l, &c.Rec.own))
+	wait, known := cs.predictions.roomIn(now, c.Tier, tr.extent(&c.Rec.own), w)
+	return known && isSooner(wait, cs.predictions.straightIn(now, l, &c.Rec.own))
 }
 
 // heldByCallers tells whether a device has no room for a capture until the application releases some, whatever moves in other tiers.
@@ -79,13 +79,4 @@ func (cs *captures) heldByCallers(c *Capture) bool {
 	}
 	old := c.Rec.Hist.Get(c.Rec.Key) // it gives way to the capture as soon as nothing moves
 	return old == nil || !slices.ContainsFunc(old.Objects(), func(o *Object) bool { return o.copies[c.Tier] != fragment.None && !o.isShared() })
-}
-
-// roomNow tells whether tier t has room for o without waiting.
-func (cs *captures) roomNow(now int64, t int, o *Object) bool {
-	if cs.tiers[t].claims.len() > 0 {
-		return false
-	}
-	_, ok := cs.rooms.choose(now, t, o, evict.Request{Floor: -1, NoWait: true})
-	return ok
 }

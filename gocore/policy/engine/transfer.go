@@ -61,6 +61,13 @@ type transfers struct {
 	running int     // transfers handed out by Next
 }
 
+// init makes the queues, one for each link.
+func (ts *transfers) init() {
+	for d := range ts.passing {
+		ts.passing[d] = make(ways, max(len(ts.links), 1))
+	}
+}
+
 // Queued tells that all copies of a load are queued, and that any reader of the copy is ordered after them. So restores need not wait for its end.
 // Done follows. Until then the source copy stays where it is, and the new one is not evicted. It is for loads to a record's fastest tier only: from
 // any other tier, further transfers would spread bytes that turn out to be wrong.
@@ -87,7 +94,7 @@ func (ts *transfers) started(now int64, x *Transfer) *Transfer {
 	if x != nil {
 		x.began, x.handed = now, now
 		ts.running++
-		if l := ts.rooms.crosses(x); l != nil {
+		if l := ts.crosses(x); l != nil {
 			x.at = len(l.crossing)
 			l.crossing = append(l.crossing, x)
 		}
@@ -105,7 +112,7 @@ func (ts *transfers) TakeUp(now int64, x *Transfer) { x.began, x.handed, x.Aside
 // ended removes a transfer from those under way.
 func (ts *transfers) ended(x *Transfer) {
 	ts.running--
-	if l := ts.rooms.crosses(x); l != nil {
+	if l := ts.crosses(x); l != nil {
 		last := len(l.crossing) - 1
 		moved := l.crossing[last]
 		l.crossing[x.at], moved.at = moved, x.at
@@ -127,12 +134,29 @@ func (ts *transfers) way(x *Transfer) int {
 	return k
 }
 
+// crosses is the link whose workers carry a downward transfer; nil for other transfers.
+func (ts *transfers) crosses(x *Transfer) *link {
+	switch {
+	case x.Kind == Flush:
+		return ts.links[x.From]
+	case x.Kind == Spill && len(ts.links) > 0:
+		return ts.links[ts.way(x)]
+	}
+	return nil
+}
+
 // ways are the transfers past the faster tiers that have not begun, by the link that they cross. So a transfer that has to wait delays none of
 // another device.
 type ways []fifo[*Transfer]
 
 // pass queues a transfer past the faster tiers.
 func (ts *transfers) pass(d Direction, x *Transfer) { ts.passing[d][ts.way(x)].push(x) }
+
+// passInside queues a transfer inside a tier, for the workers of the link below it, or of the last link.
+func (ts *transfers) passInside(x *Transfer) {
+	down := ts.passing[Down]
+	down[min(x.From, len(down)-1)].push(x)
+}
 
 func (w ways) len() (n int) {
 	for k := range w {
@@ -189,11 +213,11 @@ func (ts *transfers) Done(now int64, x *Transfer, err error) {
 	case Load:
 		ts.loads.loaded(now, x, err)
 	case Spill:
-		ts.flushes.spilled(now, x, err)
+		ts.captures.spilled(now, x, err)
 	case Fetch:
-		ts.loads.fetched(now, x, err)
+		ts.restores.fetched(now, x, err)
 	case Relocate, Encode, Decode:
-		ts.forms.relocated(now, x, err)
+		ts.relocations.relocated(now, x, err)
 	}
 	ts.makeProgress(now)
 }

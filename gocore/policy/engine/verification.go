@@ -22,45 +22,52 @@ const (
 	verifyLeast = 2
 )
 
+// verifications verify copies ahead of leases.
+type verifications struct {
+	*state
+
+	toVerify []*History // those whose next restores may find unverified copies
+}
+
 // verificationReach is how many checkpoints ahead verifications go.
 func (h *History) verificationReach() int64 {
 	return max(verifyBytes/max(h.verifySize, 1), verifyLeast)
 }
 
 // noteLease records a restore. Copies are verified ahead of leases; a restore that copies out verifies on the way.
-func (rd *readings) noteLease(h *History, r *Restore) {
-	if h.verifies = !r.options.Into && rd.verifiesSize(r.Rec.Size); h.verifies {
+func (vf *verifications) noteLease(h *History, r *Restore) {
+	if h.verifies = !r.options.Into && vf.verifiesSize(r.Rec.Size); h.verifies {
 		h.verifySize = r.Rec.Size
-		rd.queueVerification(h)
+		vf.queueVerification(h)
 	}
 }
 
 // verifiesSize tells whether so many bytes are large enough to be verified ahead.
-func (rd *readings) verifiesSize(bytes int64) bool {
-	return rd.cfg.VerifyFrom > 0 && bytes >= rd.cfg.VerifyFrom
+func (vf *verifications) verifiesSize(bytes int64) bool {
+	return vf.cfg.VerifyFrom > 0 && bytes >= vf.cfg.VerifyFrom
 }
 
 // queueVerification puts the history on the list of those whose next restores may find unverified copies.
-func (rd *readings) queueVerification(h *History) {
+func (vf *verifications) queueVerification(h *History) {
 	if h.verifies && !h.inVerify {
 		h.inVerify = true
-		rd.toVerify = append(rd.toVerify, h)
+		vf.toVerify = append(vf.toVerify, h)
 	}
 }
 
 // HasUnverified tells whether BeginVerification is worth a call: half of the checkpoints within reach may be unverified. The threshold avoids a wake-up per
 // restore.
-func (rd *readings) HasUnverified() bool {
-	for len(rd.toVerify) > 0 && !rd.toVerify[0].needsVerification() {
-		rd.dequeueVerification()
+func (vf *verifications) HasUnverified() bool {
+	for len(vf.toVerify) > 0 && !vf.toVerify[0].needsVerification() {
+		vf.dequeueVerification()
 	}
-	return len(rd.toVerify) > 0
+	return len(vf.toVerify) > 0
 }
 
 // dequeueVerification takes the first history off the list.
-func (rd *readings) dequeueVerification() {
-	rd.toVerify[0].inVerify = false
-	rd.toVerify = append(rd.toVerify[:0], rd.toVerify[1:]...)
+func (vf *verifications) dequeueVerification() {
+	vf.toVerify[0].inVerify = false
+	vf.toVerify = append(vf.toVerify[:0], vf.toVerify[1:]...)
 }
 
 func (h *History) needsVerification() (some bool) {
@@ -74,12 +81,12 @@ func (h *History) needsVerification() (some bool) {
 }
 
 // BeginVerification returns the next copy to verify, in the order of the restores; histories take turns. EndVerification follows.
-func (rd *readings) BeginVerification(now int64) (p Verification, some bool) {
-	for ; len(rd.toVerify) > 0; rd.dequeueVerification() {
-		h := rd.toVerify[0]
-		if rec, o := rd.nextUnverified(h); o != nil {
-			rd.toVerify = append(append(rd.toVerify[:0], rd.toVerify[1:]...), h)
-			return rd.beginVerification(now, rec, o), true
+func (vf *verifications) BeginVerification(now int64) (p Verification, some bool) {
+	for ; len(vf.toVerify) > 0; vf.dequeueVerification() {
+		h := vf.toVerify[0]
+		if rec, o := vf.nextUnverified(h); o != nil {
+			vf.toVerify = append(append(vf.toVerify[:0], vf.toVerify[1:]...), h)
+			return vf.beginVerification(now, rec, o), true
 		}
 	}
 	return p, false
@@ -87,7 +94,7 @@ func (rd *readings) BeginVerification(now int64) (p Verification, some bool) {
 
 // nextUnverified is the next copy within reach that is to be verified, or nil. If the latest verification ended too late, the next lease verifies its own
 // bytes; the one behind it then has time.
-func (rd *readings) nextUnverified(h *History) (of *Record, next *Object) {
+func (vf *verifications) nextUnverified(h *History) (of *Record, next *Object) {
 	if !h.verifies {
 		return nil, nil
 	}
@@ -100,7 +107,7 @@ func (rd *readings) nextUnverified(h *History) (of *Record, next *Object) {
 			return false
 		}
 		if rec := h.records.get(k); rec != nil {
-			if i := slices.IndexFunc(rec.Objects(), func(o *Object) bool { return rd.isVerifiable(o, rec.Top()) }); i >= 0 {
+			if i := slices.IndexFunc(rec.Objects(), func(o *Object) bool { return vf.isVerifiable(o, rec.Top()) }); i >= 0 {
 				of, next = rec, rec.Objects()[i]
 				if i < len(rec.Objects())-1 {
 					return false
@@ -115,51 +122,49 @@ func (rd *readings) nextUnverified(h *History) (of *Record, next *Object) {
 
 // isVerifiable tells whether o has an unverified copy that no restore reads yet, in the tier that would be leased from. A load verifies the bytes that
 // it brings.
-func (rd *readings) isVerifiable(o *Object, t int) bool {
-	if !o.captured || !rd.verifiesSize(o.Bytes(t)) || rd.tiers[t].Device || rd.tiers[t].Remote || !rd.copies.complete(o, t) || o.loadRuns != 0 {
+func (vf *verifications) isVerifiable(o *Object, t int) bool {
+	if !o.captured || !vf.verifiesSize(o.Bytes(t)) || vf.tiers[t].Device || vf.tiers[t].Remote || !vf.copies.complete(o, t) || o.loadRuns != 0 {
 		return false
 	}
-	f := rd.copies.row(o, t)
+	f := vf.copies.row(o, t)
 	return !f.Verified && !o.verifying && f.Pins == 0
 }
 
-func (rd *readings) beginVerification(now int64, rec *Record, o *Object) Verification {
+func (vf *verifications) beginVerification(now int64, rec *Record, o *Object) Verification {
 	p := Verification{Rec: rec, Obj: o, Tier: rec.Top()}
 	o.verifying = true
-	rd.copies.row(o, p.Tier).Transfers++
-	rd.verifying++
-	rd.tiers[p.Tier].verifying++
-	rd.copies.updateCopy(now, o, p.Tier)
+	vf.copies.row(o, p.Tier).Transfers++
+	vf.readings.begun(p.Tier)
+	vf.copies.updateCopy(now, o, p.Tier)
 	return p
 }
 
 // EndVerification reports the result of a verification. Wrong bytes are left for the restore to find, which knows the other copies.
-func (rd *readings) EndVerification(now int64, p Verification, right bool) {
-	f := rd.copies.row(p.Obj, p.Tier)
+func (vf *verifications) EndVerification(now int64, p Verification, right bool) {
+	f := vf.copies.row(p.Obj, p.Tier)
 	p.Rec.Hist.overtaken = f.Pins > 0
-	rd.verifying--
-	rd.tiers[p.Tier].verifying--
+	vf.readings.ended(p.Tier)
 	f.Transfers--
 	//mutation:damage-verified-ahead
 	//mutation:changed-during-verification
 	f.Verified = f.Verified || right && p.Obj.verifying
 	p.Obj.verifying = false
-	rd.copies.updateCopy(now, p.Obj, p.Tier)
+	vf.copies.updateCopy(now, p.Obj, p.Tier)
 	// Also if a restore holds the copy now: flushes that waited for it look for another one.
-	rd.copies.roomAppeared(p.Tier)
-	rd.makeProgress(now)
+	vf.copies.roomAppeared(p.Tier)
+	vf.makeProgress(now)
 }
 
 // IsObsolete tells whether a verification has become useless: a restore verifies the bytes itself, the record is gone, or a claim waits for room in the tier.
-func (rd *readings) IsObsolete(p Verification) bool {
-	return p.Obj.gone || rd.copies.row(p.Obj, p.Tier).Pins > 0 || rd.rooms.awaitsRoom(p.Tier)
+func (vf *verifications) IsObsolete(p Verification) bool {
+	return p.Obj.gone || vf.copies.row(p.Obj, p.Tier).Pins > 0 || vf.rooms.awaitsRoom(p.Tier)
 }
 
 // MarkUnverified revokes that the bytes of a copy are verified, or are being verified.
-func (rd *readings) MarkUnverified(rec *Record, t int) {
+func (vf *verifications) MarkUnverified(rec *Record, t int) {
 	for _, o := range rec.Objects() {
 		if o.copies[t] != fragment.None {
-			rd.copies.row(o, t).Verified, o.verifying = false, false
+			vf.copies.row(o, t).Verified, o.verifying = false, false
 		}
 	}
 }

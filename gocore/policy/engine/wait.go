@@ -18,7 +18,8 @@ type Wait struct {
 	quiet  bool
 }
 
-// waiters are callers that wait until checkpoints have reached a tier.
+// waiters are callers that wait until checkpoints have reached a tier. The part also gives up on transfers and tiers: then it ends these waits, and lets
+// the parts that have them end the restores and claims which depend on the same transfers.
 type waiters struct {
 	*state
 
@@ -77,7 +78,7 @@ func (ws *waiters) reached(rec *Record, t int) bool {
 	if t <= rec.Top() {
 		return rec.Captured()
 	}
-	return ws.copies.below(rec, t-1)
+	return ws.checkpoints.below(rec, t-1)
 }
 
 // Durable is the set of tiers (bit t) that have all bytes of rec, themselves or in a tier below.

@@ -44,9 +44,9 @@ func (ts *transfers) Pending(w Want) bool {
 }
 
 // pending tells whether the link may have a flush or a load for a worker.
-func (l *link) pending(e *state, w Want) bool {
+func (l *link) pending(s *state, w Want) bool {
 	if w.Direction == Down {
-		return l.canFlush(e)
+		return l.canFlush(s)
 	}
 	return l.demand.len() > 0 || w.Only == Everything && l.ahead.len() > 0
 }
@@ -79,7 +79,7 @@ func (ts *transfers) find(now int64, w Want) *Transfer {
 		if x.Kind != Spill || !x.Obj.gone {
 			return x
 		}
-		ts.flushes.spilled(now, x, ErrDropped) // the version is not needed any more
+		ts.captures.spilled(now, x, ErrDropped) // the version is not needed any more
 		ts.makeProgress(now)
 	}
 	switch {
