@@ -43,8 +43,8 @@ REASONS = {
     r"snapshots: (?!bytes that differ)": (
         "Before anything is queued, the call looks at 800 tensors: 5 ms where calls follow each other, more behind a "
         "pause. The kernel that copies and hashes them then takes 10 ms. Where all bytes cross the link, the call "
-        "takes 14 ms longer than one copy. A step beside the copy to the host takes 1.05 of one alone; timed in turns, both took "
-        "4.7 to 5.1 ms. Those alone come first here, behind a pause."
+        "takes 14 ms longer than one copy. A step beside the copy to the host takes 1.05 of one alone; timed in turns, "
+        "both took 4.7 to 5.1 ms. Those alone come first here, behind a pause."
     ),
     r"offload: .*(overhead of save_on_cpu|by OffloadActivations)": (
         "Where all bytes of short sequences leave, the link bounds the step. OffloadActivations keeps the last ones on "

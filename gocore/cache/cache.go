@@ -57,12 +57,12 @@ type state struct {
 	// Reductions are those of histories whose checkpoints are encoded, by name.
 	Reductions map[string]*Reduction
 
-	// What package store adds when it opens a store. All but Unmapped are called with the lock held.
-	Work     func()                                // wakes workers that may have something to do
-	Counted  func(r *engine.Record)                // a version counts for the rules of retention; it may drop checkpoints
-	Rule     func(history string) *model.Retention // the present rule of retention of a history
-	Emptied  func()                                // forgets everything, when a closed store has no user any more …
-	Unmapped func()                                // … and then unmaps the memory
+	// What package store adds when it opens a store. All but Unmap are called with the lock held.
+	Work    func()                                // wakes workers that may have something to do
+	Counted func(r *engine.Record)                // a version counts for the rules of retention; it may drop checkpoints
+	Rule    func(history string) *model.Retention // the present rule of retention of a history
+	Forget  func()                                // forgets everything, when a closed store has no user any more …
+	Unmap   func()                                // … and then unmaps the memory
 }
 
 // Caller is an operation whose caller waits for it.
@@ -170,11 +170,11 @@ func (s *state) unlock() {
 	last := s.Closing && s.Users == 0 && !s.Empty
 	if last {
 		s.Empty = true
-		s.Emptied()
+		s.Forget()
 	}
 	s.mu.Unlock()
 	if last {
-		s.Unmapped()
+		s.Unmap()
 	}
 }
 

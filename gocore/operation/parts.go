@@ -133,15 +133,6 @@ func (p *partial) endParts(out *Outcome) (status.Code, error) {
 	return p.endRestore(out)
 }
 
-// damaged continues a restore whose bytes have a wrong checksum from a lower tier, or ends it. The lock is held.
-func (op *restore) damaged(region int) (status.Code, error) {
-	bad := op.s.Mismatch(op.reads.Rec, region, op.reads.Tier)
-	if op.restoreFromBelow(bad) {
-		return status.Again, nil
-	}
-	return op.failRestore(bad)
-}
-
 // extracted tells whether a device can copy all parts from its slot to their destinations by itself. The destination of a strided part must be contiguous and
 // begin at a cache line, as a slot does.
 func (p *partial) extracted(a *devicememory.Memory) bool {

@@ -452,3 +452,12 @@ func (op *restore) failRestore(err *status.Error) (status.Code, error) {
 	op.end()
 	return err.Code, err
 }
+
+// damaged continues a restore whose bytes have a wrong checksum from a lower tier, or ends it. The lock is held.
+func (op *restore) damaged(region int) (status.Code, error) {
+	bad := op.s.Mismatch(op.reads.Rec, region, op.reads.Tier)
+	if op.restoreFromBelow(bad) {
+		return status.Again, nil
+	}
+	return op.failRestore(bad)
+}

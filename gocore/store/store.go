@@ -43,7 +43,7 @@ func Open(c config.Config) (*Store, error) {
 	}
 	s := &Store{Cache: cache.New(set)}
 	s.histories, s.devices = histories{Cache: s.Cache, byName: map[string]*History{}}, devices{Cache: s.Cache}
-	s.Counted, s.Rule, s.Emptied, s.Unmapped = s.histories.countForRetention, s.histories.rule, s.forgetAll, s.free
+	s.Counted, s.Rule, s.Forget, s.Unmap = s.histories.countForRetention, s.histories.rule, s.forgetAll, s.free
 	if err := s.openTiers(); err != nil {
 		s.free()
 		return nil, err

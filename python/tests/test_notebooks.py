@@ -36,6 +36,20 @@ def executed(notebook: Any, folder: Path) -> Any:
     nbclient.NotebookClient(
         notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": folder}}
     ).execute()
+    return joined(notebook)
+
+
+def joined(notebook: Any) -> Any:
+    """The same, where each cell prints in one output: what it prints may come in several pieces."""
+    for cell in notebook.cells:
+        whole: list[Any] = []
+        for output in cell.get("outputs", ()):
+            if whole and output.output_type == whole[-1].output_type == "stream" and output.name == whole[-1].name:
+                whole[-1].text += output.text
+            else:
+                whole.append(output)
+        if "outputs" in cell:
+            cell.outputs = whole
     return notebook
 
 
@@ -109,7 +123,7 @@ def test_first_history(tmp_path: Path) -> None:
 def read(name: str) -> Any:
     if name in LIBRARIES and find_spec(LIBRARIES[name]) is None:
         pytest.skip(f"{LIBRARIES[name]} is not installed")
-    return nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4)
+    return joined(nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4))
 
 
 def streams(notebook: Any) -> list[str]:

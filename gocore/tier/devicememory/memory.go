@@ -7,10 +7,12 @@ package devicememory
 import (
 	"errors"
 	"sync"
+	"time"
 
 	"velocpy/gocore/base/safego"
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/device"
+	"velocpy/gocore/tier"
 )
 
 // Memory is the memory of one device's tier. It consists of parts, each of them one concern with the state that only this concern has.
@@ -118,4 +120,77 @@ func Explain(err error) error {
 		}
 		return status.Wrap(status.IO, err, "the device failed")
 	})
+}
+
+// Start lets the tier grow to its budget, and shrink when others need the memory. The cache's lock is held.
+func (m *Memory) Start(cache tier.Cache) {
+	m.sizing.cache = cache
+	m.grower.grow, m.shrinker.shrink, m.stop = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{})
+	cache.Hold()
+	safego.Go("device memory", func() {
+		m.resize()
+		cache.Lock()
+		defer cache.Leave()
+		cache.Release()
+	})
+}
+
+// Stop ends the background work; it does not wait for it.
+func (m *Memory) Stop() {
+	if m.stop != nil {
+		m.once.Do(func() { close(m.stop) })
+	}
+}
+
+// resize runs until the store closes or the device is lost.
+func (m *Memory) resize() {
+	ticker := time.NewTicker(m.o.LookEvery)
+	defer ticker.Stop()
+	for hungry := false; m.Device.Lost() == nil; {
+		look := ticker.C
+		if m.arena.Mapped() == 0 && !hungry {
+			look = nil // there is nothing to give back, and no memory is wanted
+		}
+		select {
+		case <-m.stop:
+			return
+		case <-m.shrinker.shrink:
+			m.shrinker.giveBack()
+		case <-m.grower.grow:
+			hungry = m.grower.growSome()
+		case <-look:
+			m.shrinker.relieve()
+			if hungry {
+				hungry = m.grower.growSome()
+			}
+		}
+	}
+	m.cache.Resized()
+}
+
+// Follow asks for more memory where captures come near the end of the tier, and wakes the goroutine when something behind the end of a tier that has shrunk can
+// leave. The cache's lock is held.
+func (m *Memory) Follow() {
+	g, s := &m.grower, &m.shrinker
+	if g.grow == nil || m.cache.Closing() {
+		return
+	}
+	if !s.busy && (s.hasWork() || m.cache.Resizing() && !s.settled) {
+		tier.Notify(s.shrink)
+	}
+	capacity := m.cache.Capacity()
+	if m.cache.HighWater()+max(growAhead, capacity/4) >= capacity && g.mayGrow(capacity) {
+		tier.Notify(g.grow)
+	}
+}
+
+// SetBudget makes the tier keep to another budget. The cache's lock is held.
+func (m *Memory) SetBudget(budget int64) {
+	g, s, x := &m.grower, &m.shrinker, &m.sizing
+	x.budget.Store(budget)
+	g.refused, g.full, s.settled = 0, false, false
+	if to := max(x.seams.down(budget), x.seams.up(x.floor)); to <= m.cache.Capacity() {
+		m.cache.Shrink(to)
+	}
+	tier.Notify(s.shrink)
 }

@@ -177,7 +177,7 @@ func (enc *encoder) planned() encoding.Plan {
 
 // related goes on with the plan of a difference: in a lineage, or, of a device, with another checkpoint of the device.
 func (enc *encoder) related(plan encoding.Plan) encoding.Plan {
-	if !isDevice(enc.source) {
+	if !isDeviceSlot(enc.source) {
 		if enc.lineage = enc.o.Planner.Lineage(); enc.lineage == nil {
 			plan.Way = encoding.Plain
 		}
@@ -205,7 +205,7 @@ func (enc *encoder) canEncode() bool {
 	if device {
 		return s.lane != nil && enc.o.Staging != nil && enc.sink.Bytes() != nil
 	}
-	return enc.sink.Bytes() == nil && !isDevice(enc.sink)
+	return enc.sink.Bytes() == nil && !isDeviceSlot(enc.sink)
 }
 
 // options are those of encoders and decoders.

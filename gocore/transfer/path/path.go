@@ -304,7 +304,7 @@ func (p *Path) move() error {
 	case p.encoder.lineage != nil:
 		return p.encoder.writeDifference()
 	case p.encoder.encodes():
-		if isDevice(p.source) {
+		if isDeviceSlot(p.source) {
 			return encodeOnDevice([]*Path{p})[0]
 		}
 		return p.encoder.encode()
@@ -325,13 +325,13 @@ func (p *Path) move() error {
 	if from := p.source.Bytes(); from != nil {
 		return p.sink.Write(0, from)
 	}
-	if isDevice(p.source) || isDevice(p.sink) { // the checksums of a slot there are of the whole slot
+	if isDeviceSlot(p.source) || isDeviceSlot(p.sink) { // the checksums of a slot there are of the whole slot
 		return status.New(status.Unavailable, "bytes on a device go only to memory that the host can address")
 	}
 	return p.throughWindow()
 }
 
-func isDevice(end any) bool {
+func isDeviceSlot(end any) bool {
 	_, device := end.(*deviceSlot)
 	return device
 }

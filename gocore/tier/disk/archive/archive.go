@@ -111,7 +111,7 @@ type Push struct {
 // the objects of each rank count for themselves.
 type object struct {
 	rank int
-	durable.Object
+	durable.LineageObject
 }
 
 type rank struct {

@@ -22,7 +22,7 @@ const copyBytes = 4 << 20
 // bufferPurpose is the name under which package memory accounts the buffers.
 const bufferPurpose = "archive buffers"
 
-var noObject = durable.Object{}
+var noObject = durable.LineageObject{}
 
 // refer sets where the own room of a part and its sources lie in the archive.
 func (p *Push) refer(x *part) {

@@ -9,9 +9,9 @@ import (
 
 // Checkpoints go from one store into another as they lie on disk: encoded ones stay encoded, and differences stay differences. What follows is what a copier needs.
 
-// Object names an object of a lineage, in one store: a copy of the store has the same lineage, and if both go on, other objects under the same numbers. The zero
+// LineageObject names an object of a lineage, in one store: a copy of the store has the same lineage, and if both go on, other objects under the same numbers. The zero
 // value names none.
-type Object struct {
+type LineageObject struct {
 	Lineage    uint64
 	Number     uint32
 	Data, Meta int64 // bytes of the containers, and of the metadata
@@ -20,7 +20,7 @@ type Object struct {
 // Room is a range of the space that has the bytes of a checkpoint, or of an object that it needs.
 type Room struct {
 	From, End int64
-	Object    Object // that lies there; none: the plain or encoded bytes of one checkpoint
+	Object    LineageObject // that lies there; none: the plain or encoded bytes of one checkpoint
 }
 
 // Rooms returns the rooms that a readable row needs: its own first, and then those of its sources.
@@ -31,7 +31,7 @@ func (f *files) Rooms(row *catalog.Row) ([]Room, error) {
 	}
 	rooms := make([]Room, len(claims))
 	for i, x := range claims {
-		rooms[i] = Room{x.from, x.end, Object{x.lineage, x.number, x.data, x.meta}}
+		rooms[i] = Room{x.from, x.end, LineageObject{x.lineage, x.number, x.data, x.meta}}
 	}
 	return rooms, nil
 }
