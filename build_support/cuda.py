@@ -1,7 +1,4 @@
-"""The command build_cuda: the GPU kernels inside the package.
-
-Those of the codec and of de-duplication are fatbins of their own.
-"""
+"""The command build_cuda: the GPU kernels inside the package, those of the codec as a fatbin of their own."""
 
 from __future__ import annotations
 
@@ -23,9 +20,6 @@ SOURCE = Path("cuda", "velocpy_kernels.cu")
 # A process loads them only when it encodes on a GPU. They take the compiler two minutes, and the wheel 2.5 MB.
 CODEC_FATBIN = "velocpy_codec.fatbin"
 CODEC_SOURCE = Path("cuda", "velocpy_codec.cu")
-# A process loads them only when it de-duplicates on a GPU.
-DEDUP_FATBIN = "velocpy_dedup.fatbin"
-DEDUP_SOURCE = Path("cuda", "velocpy_dedup.cu")
 SUFFIXES = {".cu", ".cuh", ".h"}
 MAGIC = 0xBA55ED50.to_bytes(4, "little")
 
@@ -78,23 +72,12 @@ class _BuildCodec(_BuildKernels):
     source = CODEC_SOURCE
 
 
-class _BuildDedup(_BuildKernels):
-    """The part of build_cuda that makes the kernels of de-duplication; it gets its options from there."""
-
-    filename, kept, noun, prebuilt = DEDUP_FATBIN, "dedup", "kernels of de-duplication", "prebuilt_dedup"
-    source = DEDUP_SOURCE
-
-
-#: The kernels in files of their own, and what GPUs do not do without them.
-_OPTIONAL = {_BuildCodec: "encode", _BuildDedup: "de-duplicate"}
-
-
 class BuildCuda(_BuildKernels):
     """Builds the kernels, or copies prebuilt ones.
 
     The files are made again only when their sources, the compiler or the flags changed. The compiler comes from the
     packages that requirements/cuda.txt names; no GPU and no toolkit is needed. With prebuilt kernels, those of the
-    codec and of de-duplication lie beside them, or the package has none.
+    codec lie beside them, or the package has none.
     """
 
     description = "build the GPU kernels (needs NVIDIA's compiler from PyPI and a C++ compiler)"
@@ -106,60 +89,46 @@ class BuildCuda(_BuildKernels):
     source = SOURCE
 
     def run(self) -> None:
+        codec = self._codec()
         if not wants_kernels():
             self.announce(
                 "VELOCPY_CUDA=0: the package gets no GPU kernels, and its device tier will not open", level=logging.INFO
             )
             self.remove()
-            for part in self._parts():
-                part.remove()
+            codec.remove()
             return
         super().run()
-        for part, what in zip(self._parts(), _OPTIONAL.values(), strict=True):
-            if self._has(part):
-                part.run()
-                continue
-            self.announce(
-                f"velocpy: no {part.filename} lies beside the kernels: GPUs will not {what}", level=logging.INFO
-            )
-            part.remove()
+        if self._has_codec():
+            codec.run()
+            return
+        self.announce(f"velocpy: no {CODEC_FATBIN} lies beside the kernels: GPUs will not encode", level=logging.INFO)
+        codec.remove()
 
     def get_outputs(self) -> list[str]:
         if not wants_kernels():
             return []
-        return super().get_outputs() + [name for part in self._made() for name in part.get_outputs()]
+        return super().get_outputs() + (self._codec().get_outputs() if self._has_codec() else [])
 
     def get_output_mapping(self) -> dict[str, str]:
         if not wants_kernels():
             return {}
-        mapping = super().get_output_mapping()
-        for part in self._made():
-            mapping |= part.get_output_mapping()
-        return mapping
+        return super().get_output_mapping() | (self._codec().get_output_mapping() if self._has_codec() else {})
 
-    def _parts(self) -> list[_BuildKernels]:
-        """The commands that make the other files."""
-        parts = []
-        for kind in _OPTIONAL:
-            part = kind(self.distribution)
-            for name in ("build_lib", "build_base", "force", "editable_mode"):
-                setattr(part, name, getattr(self, name))
-            setattr(part, part.prebuilt, self._beside(part))
-            parts.append(part)
-        return parts
+    def _codec(self) -> _BuildCodec:
+        codec = _BuildCodec(self.distribution)
+        for name in ("build_lib", "build_base", "force", "editable_mode"):
+            setattr(codec, name, getattr(self, name))
+        codec.prebuilt_codec = self._beside()
+        return codec
 
-    def _beside(self, part: _BuildKernels) -> str | None:
-        """Where a part's kernels lie if the kernels are prebuilt."""
+    def _beside(self) -> str | None:
+        """Where the codec's kernels lie if the kernels are prebuilt."""
         named = self.prebuilt_kernels
-        return str(Path(named).with_name(part.filename)) if named else None
+        return str(Path(named).with_name(CODEC_FATBIN)) if named else None
 
-    def _has(self, part: _BuildKernels) -> bool:
-        beside = self._beside(part)
+    def _has_codec(self) -> bool:
+        beside = self._beside()
         return beside is None or Path(beside).exists()
-
-    def _made(self) -> list[_BuildKernels]:
-        """Those that the package gets."""
-        return [part for part in self._parts() if self._has(part)]
 
 
 def find_nvcc() -> str:

@@ -1,5 +1,5 @@
-// The kernels of de-duplication. Each takes a struct of dedup_parameters.h, dedup_label_parameters.h or dedup_room_parameters.h. The file
-// is loaded when the first checkpoint is de-duplicated on a device.
+// The kernels of de-duplication. They are not in the fatbin of the package yet: no store de-duplicates on a GPU. Each takes a struct of
+// dedup_parameters.h, dedup_label_parameters.h or dedup_room_parameters.h.
 #include "dedup.cuh"
 #include "dedup_nodes.cuh"
 #include "dedup_room.cuh"

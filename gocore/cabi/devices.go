@@ -12,14 +12,10 @@ import (
 	"velocpy/gocore/device/cuda/libcuda"
 )
 
-// The names of the files with the kernels of the codec and of de-duplication. They lie beside that of the kernels, in builds that have them.
-const (
-	codecFile = "velocpy_codec.fatbin"
-	dedupFile = "velocpy_dedup.fatbin"
-)
+// codecFile is the name of the file with the codec's kernels. It lies beside that of the kernels, in builds that have it.
+const codecFile = "velocpy_codec.fatbin"
 
-// openDevice opens a CUDA device with the kernels in a file. Those of the codec are read when the device encodes or decodes for the first time, and those of
-// de-duplication when it de-duplicates for the first time.
+// openDevice opens a CUDA device with the kernels in a file. Those of the codec are read when the device encodes or decodes for the first time.
 func openDevice(ordinal int, kernels string) (device.Device, error) {
 	driver, err := libcuda.Open()
 	if err != nil {
@@ -33,12 +29,6 @@ func openDevice(ordinal int, kernels string) (device.Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.UseCodec(beside(kernels, codecFile))
-	d.UseDedup(beside(kernels, dedupFile))
+	d.UseCodec(func() ([]byte, error) { return vfs.ReadFile(filepath.Join(filepath.Dir(kernels), codecFile)) })
 	return d, nil
-}
-
-// beside reads a file in the folder of another one.
-func beside(kernels, name string) func() ([]byte, error) {
-	return func() ([]byte, error) { return vfs.ReadFile(filepath.Join(filepath.Dir(kernels), name)) }
 }

@@ -51,9 +51,7 @@ func openDevice(ordinal int, _ string) (device.Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	twins := func() ([]byte, error) { return []byte("twins"), nil }
-	opened.UseCodec(twins)
-	opened.UseDedup(twins)
+	opened.UseCodec(func() ([]byte, error) { return []byte("twins"), nil })
 	return opened, nil
 }
 

@@ -20,9 +20,8 @@ from build_support.toolchain import find_cxx
 
 FATBIN = Path(velocpy.__file__).with_name("velocpy_kernels.fatbin")
 CODEC_FATBIN = FATBIN.with_name("velocpy_codec.fatbin")
-DEDUP_FATBIN = FATBIN.with_name("velocpy_dedup.fatbin")
 PTX, ELF = 1, 2
-TURN = os.environ.get("VELOCPY_TURN")
+BESIDE, TURN = ("velocpy_reduction.cu", "velocpy_dedup.cu"), os.environ.get("VELOCPY_TURN")
 ALL = (80, 86, 89, 90, 100, 120)
 #: What the package under test was built for.
 WANTED = architectures(ALL)
@@ -40,7 +39,7 @@ def entries(fatbin: bytes) -> Iterator[tuple[int, int]]:
         at += entry_header + entry_size
 
 
-@pytest.mark.parametrize("fatbin", [FATBIN, CODEC_FATBIN, DEDUP_FATBIN], ids=lambda path: path.stem)
+@pytest.mark.parametrize("fatbin", [FATBIN, CODEC_FATBIN], ids=lambda path: path.stem)
 def test_fatbin_lists_expected_architectures(fatbin: Path) -> None:
     found = sorted(entries(fatbin.read_bytes()))
     assert found == [(PTX, WANTED[-1]), *((ELF, arch) for arch in WANTED)]
@@ -50,7 +49,6 @@ def test_fatbin_is_small() -> None:
     share = len(WANTED) / len(ALL)
     assert 50_000 * share < FATBIN.stat().st_size < 500_000
     assert 1_000_000 * share < CODEC_FATBIN.stat().st_size < 4_000_000
-    assert 500_000 * share < DEDUP_FATBIN.stat().st_size < 3_000_000
 
 
 def test_architectures_that_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,11 +62,11 @@ def test_architectures_that_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(int(TURN or 0) % 2 != 0, reason="the check of every other commit does it")
-def test_kernels_of_reduction_compile(root: Path, tmp_path: Path) -> None:
-    """They are not in the package."""
+@pytest.mark.parametrize("name", BESIDE if TURN is None else BESIDE[int(TURN) % 2 :: 2])
+def test_kernels_of_reduction_compile(root: Path, tmp_path: Path, name: str) -> None:
+    """They are not in the package. The check of a commit compiles one of both."""
     fatbin = tmp_path / "reduction.fatbin"
-    source = root / "cuda" / "velocpy_reduction.cu"
+    source = root / "cuda" / name
     command = [find_nvcc(), *FLAGS, "-arch=sm_90", "-ccbin", find_cxx(), "-fatbin", "-o", str(fatbin), str(source)]
     subprocess.run(command, check=True)
     assert (ELF, 90) in set(entries(fatbin.read_bytes()))
