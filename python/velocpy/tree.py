@@ -42,7 +42,8 @@ VALUES_LIMIT = 256 << 10
 
 _DICTS: dict[type, str] = {dict: "dict", OrderedDict: "ordered"}
 _LISTS: dict[type, str] = {list: "list", tuple: "tuple"}
-_VALUES = frozenset((type(None), bool, int, float, str))
+#: Types of what a tree holds beside arrays and containers.
+VALUES = frozenset((type(None), bool, int, float, str))
 #: NumPy's scalars that are values, if Python has the same value. Others are arrays without axes.
 _SCALARS = (np.bool_, np.integer, np.floating, np.str_)
 
@@ -103,7 +104,7 @@ def is_raw(node: Any) -> bool:
 def _is_no_region(node: Any) -> bool:
     if type(node) is tuple:
         return not is_raw(node)
-    return type(node) in _VALUES or type(node) is list or type(node) in _DICTS
+    return type(node) in VALUES or type(node) is list or type(node) in _DICTS
 
 
 def flatten(tree: Any) -> Flat:
@@ -177,11 +178,11 @@ class _Walk:
         if kind in _LISTS:
             self._within(path)
             return [_LISTS[kind], *(self.node(child, (*path, number)) for number, child in enumerate(node))]
-        if kind in _VALUES:
+        if kind in VALUES:
             return self._value(node, path)
         if not _is_array_type(kind):
             plain = _plain(node, path)
-            if type(plain) in _VALUES:
+            if type(plain) in VALUES:
                 return self._value(plain, path)
         self.paths.append(path)
         self.arrays.append(node)
@@ -290,7 +291,7 @@ def _built(node: Any, values: Iterator[Any], numbers: Iterator[int], array: Call
         value = next(values, ...)
         if value is ...:
             raise ValueError("there are fewer values than the structure has")
-        if type(value) not in _VALUES:
+        if type(value) not in VALUES:
             raise ValueError(f"a {type(value).__name__} stands where a value does")
         return value
     kind, *items = node

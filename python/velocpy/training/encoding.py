@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 
 from velocpy.errors import CorruptCheckpoint, InvalidType
-from velocpy.tree import name
+from velocpy.tree import VALUES, name
 
 if TYPE_CHECKING:
     import torch
@@ -39,9 +39,6 @@ _WRITTEN: dict[type, tuple[str, Callable[[Any], Any]]] = {
     complex: ("complex", lambda number: [number.real, number.imag]),
     PosixPath: ("path", str),
 }
-
-#: Types of what stands in a tree as it is.
-_VALUES = frozenset((int, float, bool, str, type(None)))
 
 #: Types of objects that are written, beside those of torch.
 WRITABLE: tuple[type, ...] = tuple(_WRITTEN)
@@ -107,7 +104,7 @@ class _Encoder:
         kind: Any = type(node)
         if kind is self._tensor_type:  # most nodes are tensors
             return self._tensor(node, path)
-        if kind in _VALUES:
+        if kind in VALUES:
             return node
         if kind in (dict, OrderedDict, defaultdict):
             if KIND in node:
@@ -161,7 +158,7 @@ def plain_tensor(tensor: torch.Tensor, path: _Path = ()) -> torch.Tensor:
     InvalidType
         The tensor is sparse, quantised, on the meta device or uninitialised, or of a subclass that is not known.
     """
-    torch = sys.modules["torch"]
+    torch = sys.modules["torch"]  # a state has hundreds of tensors, and nearly all are told by these few questions
     if type(tensor) is torch.Tensor and tensor.layout is torch.strided and not _is_unusual(tensor):
         return tensor.detach() if tensor.requires_grad else tensor
     if torch.nn.parameter.is_lazy(tensor):
