@@ -56,33 +56,33 @@ func (p *pace) now(now int64) float64 {
 }
 
 // compare updates the weights of the histories' intervals.
-func (os *orders) compare(now int64) {
-	if !os.paced {
+func (od *orders) compare(now int64) {
+	if !od.paced {
 		return
 	}
-	os.paced = false
+	od.paced = false
 	shortest := math.Inf(1)
-	for _, h := range os.histories {
+	for _, h := range od.histories {
 		if i := h.pace.now(now); i > 0 && (h.order.Len() > 0 || h.order.Guessing()) {
 			shortest = min(shortest, i)
 		}
 	}
-	for lane, h := range os.histories {
-		os.intervals[lane] = alike
+	for lane, h := range od.histories {
+		od.intervals[lane] = alike
 		if i := h.pace.now(now); i > shortest {
-			os.intervals[lane] = int64(min(math.Round(alike*i/shortest), float64(evict.LongestInterval)))
+			od.intervals[lane] = int64(min(math.Round(alike*i/shortest), float64(evict.LongestInterval)))
 		}
 	}
 }
 
 // distance is how far ahead the restore of an expected checkpoint is.
-func (os *orders) distance(r *Record) int64 {
+func (od *orders) distance(r *Record) int64 {
 	lane := r.Hist.lane
-	return evict.Distance(r.place-os.places[lane], os.intervals[lane])
+	return evict.Distance(r.place-od.places[lane], od.intervals[lane])
 }
 
 // later tells whether a is needed later than b, an object of another history: a is not expected, or its restore is farther ahead.
-func (os *orders) later(a, b *Object) bool {
+func (od *orders) later(a, b *Object) bool {
 	x, y := a.next() != fragment.Unexpected, b.next() != fragment.Unexpected
 	switch {
 	case x != y:
@@ -90,5 +90,5 @@ func (os *orders) later(a, b *Object) bool {
 	case !x:
 		return a.touched < b.touched
 	}
-	return os.distance(a.first()) > os.distance(b.first())
+	return od.distance(a.first()) > od.distance(b.first())
 }
