@@ -192,10 +192,14 @@ func CheckDedup(c *Deduplication) error {
 			return fmt.Errorf("%w: the forgotten checkpoints are not ascending", ErrDeduplication)
 		}
 	}
+	if err := c.CheckSizes(); err != nil {
+		return err
+	}
 	return c.checkRegions()
 }
 
-func (c *Deduplication) checkRegions() error {
+// CheckSizes is CheckDedup of the lengths of the regions alone.
+func (c *Deduplication) CheckSizes() error {
 	total, chunks := int64(0), int64(0)
 	for i := range c.Regions {
 		r := &c.Regions[i]
@@ -206,9 +210,18 @@ func (c *Deduplication) checkRegions() error {
 		if total, chunks = total+r.Bytes, chunks+own; total > MostDedupBytes || chunks > MostDedupChunks {
 			return fmt.Errorf("%w: the regions are too large together", ErrDeduplication)
 		}
+	}
+	return nil
+}
+
+// checkRegions checks the memory of the regions, and what is known of the checkpoint before.
+func (c *Deduplication) checkRegions() error {
+	for i := range c.Regions {
+		r := &c.Regions[i]
 		if r.Bytes == 0 {
 			continue
 		}
+		own := parts(r.Bytes, int64(c.Chunk))
 		if wrong(r.At) || wrong(r.Leaves) || c.Blocks && wrong(r.Blocks) {
 			return fmt.Errorf("%w: region %d at %#x, its digests at %#x and %#x", ErrDeduplication, i, r.At, r.Leaves, r.Blocks)
 		}

@@ -20,8 +20,7 @@ func (f *found) Take() device.DedupCounts {
 	if f.words.none() {
 		return device.DedupCounts{}
 	}
-	n := f.words.onHost()
-	counts := device.DedupCounts{Changed: int64(n[0]), Bytes: int64(n[1]), First: int64(n[2]), Shifted: int64(n[3]), Recorded: int64(n[4])}
+	counts := kernel.DedupCounts(f.words.onHost())
 	f.Discard()
 	return counts
 }

@@ -48,9 +48,8 @@ func (l *lane) Dedup(c *device.Deduplication) (device.Found, error) {
 			}
 		}
 		fill(memory)
-		f.counts.Store(&device.DedupCounts{
-			Changed: int64(counts[0]), Bytes: int64(counts[1]), First: int64(counts[2]), Shifted: int64(counts[3]), Recorded: int64(counts[4]),
-		})
+		found := kernel.DedupCounts(counts[:])
+		f.counts.Store(&found)
 	}))
 }
 

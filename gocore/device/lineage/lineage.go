@@ -142,10 +142,10 @@ func (l *Lineage) Forget(checkpoints ...uint32) error {
 
 // Need says how much memory the checkpoint with that number and these regions needs now. Of regions only the names and sizes count.
 func (l *Lineage) Need(number uint32, regions []Region) (Need, error) {
-	if err := l.check(number, regions); err != nil {
+	c, err := l.describe(number, regions)
+	if err != nil {
 		return Need{}, err
 	}
-	c := l.describe(number, regions)
 	n := Need{Scratch: device.DedupScratch(c), Result: device.DedupResult(c)}
 	if !l.fits(regions) {
 		n.Digests = l.digestBytes(regions)
@@ -175,20 +175,13 @@ func (l *Lineage) check(number uint32, regions []Region) error {
 	case l.any && number <= l.previous || number > difference.MaxCheckpoint:
 		return fmt.Errorf("%w: %d after %d", ErrOrder, number, l.previous)
 	}
-	names, total, chunks := make(map[string]bool, len(regions)), int64(0), int64(0)
+	names := make(map[string]bool, len(regions))
 	for i := range regions {
 		r := &regions[i]
 		if names[r.Name] || len(r.Name) > difference.MaxName {
 			return fmt.Errorf("%w: the name of region %d is too long, or taken", ErrRegion, i)
 		}
 		names[r.Name] = true
-		if r.Bytes < 0 || r.Bytes > device.MostDedupBytes {
-			return fmt.Errorf("%w: region %q of %d B", ErrRegion, r.Name, r.Bytes)
-		}
-		total, chunks = total+r.Bytes, chunks+l.chunks(r.Bytes)
-		if total > device.MostDedupBytes || chunks > device.MostDedupChunks {
-			return fmt.Errorf("%w: too large together", ErrRegion)
-		}
 	}
 	return nil
 }
@@ -198,7 +191,10 @@ func (l *Lineage) chunks(bytes int64) int64 {
 }
 
 // describe makes the work of a checkpoint, without the memory of its digests.
-func (l *Lineage) describe(number uint32, regions []Region) *device.Deduplication {
+func (l *Lineage) describe(number uint32, regions []Region) (*device.Deduplication, error) {
+	if err := l.check(number, regions); err != nil {
+		return nil, err
+	}
 	o := &l.options
 	c := &device.Deduplication{
 		Method: o.Method, Chunk: o.Chunk, Seed: o.Seed, Blocks: o.Blocks, Number: number, Record: l.record, Entries: o.Entries, Fresh: l.fresh,
@@ -212,9 +208,15 @@ func (l *Lineage) describe(number uint32, regions []Region) *device.Deduplicatio
 	}
 	c.Forgotten = slices.Sorted(maps.Keys(l.gone))
 	for i := range regions {
+		c.Regions[i].Bytes = regions[i].Bytes
+	}
+	if err := c.CheckSizes(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRegion, err)
+	}
+	for i := range regions {
 		c.Regions[i] = l.compare(&regions[i])
 	}
-	return c
+	return c, nil
 }
 
 // compare says what of a region can be compared with the last checkpoint.
@@ -255,10 +257,11 @@ func void(located *difference.Located, bytes, chunk int64) (ranges []device.Chun
 // After an error that is device.ErrDedup, device.ErrRecording or of this package the lineage is as before. After any other error it has Changed. After all but those of this
 // package the caller waits for the lane before it frees memory: work may be queued that uses it.
 func (l *Lineage) Dedup(lane device.Lane, number uint32, regions []Region, m Memory) (*Checkpoint, error) {
-	if err := l.check(number, regions); err != nil {
+	c, err := l.describe(number, regions)
+	if err != nil {
 		return nil, err
 	}
-	k := &Checkpoint{lineage: l, c: l.describe(number, regions), names: make([]string, len(regions)), versions: make(map[string]version, len(regions))}
+	k := &Checkpoint{lineage: l, c: c, names: make([]string, len(regions)), versions: make(map[string]version, len(regions))}
 	k.c.Scratch, k.c.Result = m.Scratch, m.Result
 	moved, err := k.place(regions, m.Digests)
 	if err != nil {

@@ -52,12 +52,12 @@ func New(kind Kind, seed uint64) *Function {
 	}
 	return &Function{
 		kind: kind, mask: Digest{^uint64(0), ^uint64(0)},
-		chunk: derive(seed, 1), tail: derive(seed, 2), node: derive(seed, 3), block: derive(seed, 4), sums: derive(seed, 5),
+		chunk: Seed(seed, 1), tail: Seed(seed, 2), node: Seed(seed, 3), block: Seed(seed, 4), sums: Seed(seed, 5),
 	}
 }
 
-// derive returns the seed of a role: output number role of SplitMix64 started at seed.
-func derive(seed, role uint64) uint64 {
+// Seed returns the seed of a role, as docs/deduplication-format.md numbers them: output number role of SplitMix64 started at seed.
+func Seed(seed, role uint64) uint64 {
 	z := seed + role*0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb
@@ -88,7 +88,7 @@ func (f *Function) Chunk(p []byte) Digest {
 }
 
 // Tail returns the digest of a last chunk that is shorter than a chunk. Its length selects the seed.
-func (f *Function) Tail(p []byte) Digest { return f.hash(p, derive(f.tail, uint64(len(p)))) }
+func (f *Function) Tail(p []byte) Digest { return f.hash(p, Seed(f.tail, uint64(len(p)))) }
 
 // Node returns the digest of a node with two children.
 func (f *Function) Node(left, right Digest) Digest {
@@ -101,7 +101,7 @@ func (f *Function) Node(left, right Digest) Digest {
 }
 
 // Block returns the digest of a block of several chunks, which is no node of a tree. Its length selects the seed.
-func (f *Function) Block(p []byte) Digest { return f.hash(p, derive(f.block, uint64(len(p)))) }
+func (f *Function) Block(p []byte) Digest { return f.hash(p, Seed(f.block, uint64(len(p)))) }
 
 func (f *Function) hash(p []byte, seed uint64) Digest {
 	var d Digest

@@ -93,7 +93,7 @@ var goldenSums = [5]uint64{0x035d7ef828796f4f, 0x84cb03d506d9cbe9, 0xb4fb9cfca63
 // The seeds of roles are outputs of SplitMix64; those of seed 1234567 are published.
 func TestSeeds(t *testing.T) {
 	for i, want := range []uint64{6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821} {
-		if got := derive(1234567, uint64(i+1)); got != want {
+		if got := Seed(1234567, uint64(i+1)); got != want {
 			t.Errorf("output %d: %d, want %d", i+1, got, want)
 		}
 	}
@@ -107,7 +107,7 @@ func TestXXH3(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := rapid.SliceOfN(rapid.Byte(), 0, 600).Draw(t, "bytes")
 		seed := rapid.Uint64().Draw(t, "seed")
-		h := xxh3.Hash128Seed(p, derive(seed, 1))
+		h := xxh3.Hash128Seed(p, Seed(seed, 1))
 		if got := New(XXH3, seed).Chunk(p); got != (Digest{h.Lo, h.Hi}) {
 			t.Fatalf("%x, want %x", got, h)
 		}
@@ -177,13 +177,13 @@ func TestChecksum(t *testing.T) {
 		n := rapid.OneOf(rapid.IntRange(0, len(data)), rapid.SampledFrom([]int{SumBytes, 2 * SumBytes})).Draw(t, "n")
 		seed := rapid.Uint64().Draw(t, "seed")
 		p := data[:n]
-		want := xxh3.HashSeed(p, derive(seed, 5))
+		want := xxh3.HashSeed(p, Seed(seed, 5))
 		if n > SumBytes {
 			var text []byte
 			for at := 0; at < n; at += SumBytes {
-				text = binary.LittleEndian.AppendUint64(text, xxh3.HashSeed(p[at:min(at+SumBytes, n)], derive(seed, 5)))
+				text = binary.LittleEndian.AppendUint64(text, xxh3.HashSeed(p[at:min(at+SumBytes, n)], Seed(seed, 5)))
 			}
-			want = xxh3.HashSeed(text, derive(seed, 5))
+			want = xxh3.HashSeed(text, Seed(seed, 5))
 		}
 		if got := New(XXH3, seed).Sum(p); got != want {
 			t.Fatalf("%d bytes: %#x, want %#x", n, got, want)

@@ -131,21 +131,18 @@ type dedupCounted struct {
 	FirstNodes, ShiftNodes, JoinedNodes, RecordedNodes           [dedupLevels]uint64
 }
 
-// DedupResults is the number of words that Dedup writes to its results: those of device.DedupCounts, in its order.
+// DedupResults is the number of words that Dedup writes to its results.
 const DedupResults = 5
+
+// DedupCounts are the counts in these words.
+func DedupCounts(words []uint64) device.DedupCounts {
+	return device.DedupCounts{Changed: int64(words[0]), Bytes: int64(words[1]), First: int64(words[2]), Shifted: int64(words[3]), Recorded: int64(words[4])}
+}
 
 // secretWords are the first words of the secret of XXH3.
 var secretWords = [16]uint64{
 	0xbe4ba423396cfeb8, 0x1cad21f72c81017c, 0xdb979083e96dd4de, 0x1f67b3b7a4a44072, 0x78e5c0cc4ee679cb, 0x2172ffcc7dd05a82, 0x8e2443f7744608b8, 0x4c263a81e69035e0,
 	0xcb00c391bb52283c, 0xa32e531b8b65d088, 0x4ef90da297486471, 0xd8acdea946ef1938, 0x3f349ce33f76faa8, 0x1d4f0bc7c7bbdcf9, 0x3159b4cd4be0518a, 0x647378d9c97e9fc8,
-}
-
-// role is the seed of a role, as docs/deduplication-format.md defines it.
-func role(seed, r uint64) uint64 {
-	z := seed + r*0x9e3779b97f4a7c15
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
 }
 
 // setKey sets the first words of the secret of a seed.
@@ -322,8 +319,8 @@ func (s *scanning) region(r *device.DedupRegion) {
 	p.Digests[i], p.OldDigests[i] = uint64(r.Blocks), uint64(r.OldBlocks)
 	p.Sums[i] = s.d.at(s.d.room.Sums + 8*(s.tiles+int64(p.Tiles)))
 	p.Position[i], p.First[i] = uint64(s.chunks), p.Tiles
-	p.TailSeed[i] = role(role(c.Seed, 2), uint64(r.Bytes%int64(c.Chunk)))
-	p.EndSeed[i] = role(role(c.Seed, 4), uint64(r.Bytes%device.DedupBlockBytes))
+	p.TailSeed[i] = digest.Seed(digest.Seed(c.Seed, 2), uint64(r.Bytes%int64(c.Chunk)))
+	p.EndSeed[i] = digest.Seed(digest.Seed(c.Seed, 4), uint64(r.Bytes%device.DedupBlockBytes))
 	p.Count++
 	p.Tiles += uint32(ceil(r.Bytes, digest.SumBytes))
 	s.chunks += chunksOf(r.Bytes, c.Chunk)
@@ -333,8 +330,8 @@ func (s *scanning) region(r *device.DedupRegion) {
 func (s *scanning) launch() {
 	d, p := s.d, &s.p
 	seed, words := d.c.Seed, int64(p.Tiles)*device.DedupTileWords(d.c.Chunk)
-	p.Shift, p.LeafSeed, p.SumSeed = shiftOf(d.c.Chunk), role(seed, 1), role(seed, 5)
-	p.BlockSeed = role(role(seed, 4), device.DedupBlockBytes)
+	p.Shift, p.LeafSeed, p.SumSeed = shiftOf(d.c.Chunk), digest.Seed(seed, 1), digest.Seed(seed, 5)
+	p.BlockSeed = digest.Seed(digest.Seed(seed, 4), device.DedupBlockBytes)
 	setKey(p.Key[:], p.LeafSeed)
 	lists := ceil(words, device.DedupMarkWords)
 	p.Marks, p.List = d.at(d.room.Marks+4*s.tiles*device.DedupTileWords(d.c.Chunk)), d.at(d.room.MarkList+4*s.begin)
@@ -403,7 +400,7 @@ func (d *deduplication) setLabels() {
 	if c.Method == difference.Tree {
 		p.Tree = 1
 	}
-	p.Mask, p.Words, p.NodeSeed = uint32(room.Tables-1), uint64(ceil(d.chunks, 32)), role(c.Seed, 3)
+	p.Mask, p.Words, p.NodeSeed = uint32(room.Tables-1), uint64(ceil(d.chunks, 32)), digest.Seed(c.Seed, 3)
 	setKey(p.Key[:], p.NodeSeed)
 	if c.Entries > 0 {
 		p.Slots, p.Capacity, p.Record, p.Before = uint64(d.slotCount()), uint64(c.Entries), d.slots(), d.recorded()

@@ -35,12 +35,10 @@ type emulatedLane struct {
 }
 
 // emulatedFound has the counts of a Dedup.
-type emulatedFound struct{ n [DedupResults]int64 }
+type emulatedFound struct{ n [DedupResults]uint64 }
 
-func (f emulatedFound) Discard() {}
-func (f emulatedFound) Take() device.DedupCounts {
-	return device.DedupCounts{Changed: f.n[0], Bytes: f.n[1], First: f.n[2], Shifted: f.n[3], Recorded: f.n[4]}
-}
+func (f emulatedFound) Discard()                 {}
+func (f emulatedFound) Take() device.DedupCounts { return DedupCounts(f.n[:]) }
 
 func (m *emulatedMachine) Lane() device.Lane    { return emulatedLane{m: m} }
 func (m *emulatedMachine) Wait()                {}

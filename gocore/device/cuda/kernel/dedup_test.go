@@ -81,7 +81,7 @@ func (c *dedupCase) launch(r *room, regions []*testRegion, position int) *dedupL
 	l := &dedupLaunch{regions: regions, position: position}
 	p := &l.p
 	p.Count, p.Shift, p.Blocks = uint32(len(regions)), uint32(bits.TrailingZeros(uint(c.chunk))), 3
-	p.LeafSeed, p.SumSeed, p.BlockSeed = role(c.seed, 1), role(c.seed, 5), role(role(c.seed, 4), device.DedupBlockBytes)
+	p.LeafSeed, p.SumSeed, p.BlockSeed = digest.Seed(c.seed, 1), digest.Seed(c.seed, 5), digest.Seed(digest.Seed(c.seed, 4), device.DedupBlockBytes)
 	setKey(p.Key[:], p.LeafSeed)
 	for i, g := range regions {
 		n := len(g.data)
@@ -99,7 +99,7 @@ func (c *dedupCase) launch(r *room, regions []*testRegion, position int) *dedupL
 			p.OldDigests[i] = uint64(len(g.digests) / digest.Bytes)
 		}
 		p.Position[i], p.First[i] = uint64(position+l.chunks), p.Tiles
-		p.TailSeed[i], p.EndSeed[i] = role(role(c.seed, 2), uint64(n%c.chunk)), role(role(c.seed, 4), uint64(n%device.DedupBlockBytes))
+		p.TailSeed[i], p.EndSeed[i] = digest.Seed(digest.Seed(c.seed, 2), uint64(n%c.chunk)), digest.Seed(digest.Seed(c.seed, 4), uint64(n%device.DedupBlockBytes))
 		l.chunks += leaves
 		p.Tiles += uint32(tiles)
 	}

@@ -101,7 +101,7 @@ func (c *labelCase) layOut(r *room, all []*dedupLaunch, chunks, total, changed i
 		p.Tree = 1
 	}
 	p.Mask = 1<<bits.Len(uint(2*chunks-1)) - 1
-	p.Words, p.NodeSeed = uint64((chunks+31)/32), role(c.seed, 3)
+	p.Words, p.NodeSeed = uint64((chunks+31)/32), digest.Seed(c.seed, 3)
 	setKey(p.Key[:], p.NodeSeed)
 	p.Slots, p.Capacity = uint64(len(c.record)/dedupSlotBytes), uint64(c.capacity)
 	p.Table, p.Changed = uint64(there+r.place(table, 0, 16)), uint64(there+changed)
