@@ -43,6 +43,17 @@ func (c *client) sized(b config.Budgets) int64 {
 func hostBudget(n int64) config.Budgets { return config.Budgets{Host: &n} }
 func diskBudget(n int64) config.Budgets { return config.Budgets{Disk: &n} }
 
+// openUnjoined opens a store in whose host memory the kernel joins no small pages to a huge one (khugepaged). It does so at any time, and what it joins is resident though
+// no record lies there.
+func openUnjoined(t *testing.T, c config.Config) *Store {
+	t.Helper()
+	s := open(t, c)
+	if err := unix.Madvise(s.Host.Bytes(0, s.Host.Size()), unix.MADV_NOHUGEPAGE); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 // residentBytes returns how many bytes of the host tier's memory are resident.
 func residentBytes(t *testing.T, s *Store) (bytes int64) {
 	t.Helper()
@@ -69,7 +80,7 @@ func tierStats(t *testing.T, s *Store, name string) figures.TierStats {
 // Checkpoints beyond the new end come back exactly, their memory is returned to the system, and the tier grows again.
 func TestResizeHost(t *testing.T) {
 	const n, size = 30, 200_001
-	s := open(t, cached(8<<20, 64<<20, vfs.NewMem(64<<20)))
+	s := openUnjoined(t, cached(8<<20, 64<<20, vfs.NewMem(64<<20)))
 	c := newClient(t, s, "h")
 	for k := range int64(n) {
 		c.mustPut(k, random(size, uint64(k)))
@@ -102,7 +113,7 @@ func TestResizeHost(t *testing.T) {
 // The bytes of a lease stay as long as the lease. Their memory is given back afterwards without another call.
 func TestResizeHostBeneathALease(t *testing.T) {
 	const size = 1 << 20
-	s := open(t, cached(8<<20, 64<<20, vfs.NewMem(64<<20)))
+	s := openUnjoined(t, cached(8<<20, 64<<20, vfs.NewMem(64<<20)))
 	c := newClient(t, s, "h")
 	for k := range int64(7) {
 		c.mustPut(k, random(size, uint64(k)))
@@ -178,7 +189,7 @@ func TestIdleMemoryIsGivenBack(t *testing.T) {
 	const size, most = 1 << 20, 8 * chunkBytes // four records, each of which may lie in two chunks
 	cfg := cached(64<<20, 0, nil)
 	cfg.Idle = 0.02
-	s := open(t, cfg)
+	s := openUnjoined(t, cfg)
 	c := newClient(t, s, "h")
 	for range 2 {
 		for k := range int64(40) {
@@ -204,7 +215,7 @@ func TestIdleMemoryIsGivenBack(t *testing.T) {
 
 // A store keeps its memory unless it is trimmed. A trim gives back the free memory.
 func TestTrim(t *testing.T) {
-	s := open(t, cached(8<<20, 0, nil))
+	s := openUnjoined(t, cached(8<<20, 0, nil))
 	c := newClient(t, s, "h")
 	for k := range int64(7) {
 		c.mustPut(k, random(1<<20, uint64(k)))
@@ -229,7 +240,7 @@ func pinned(t *testing.T, b *board, n int64) *client {
 	t.Helper()
 	cfg := b.watched(b.config(8<<20, 64<<20, 1<<20))
 	cfg.PinPiece, cfg.Pinning, cfg.Turns = 1<<20, "pipeline", filepath.Join(t.TempDir(), "turn")
-	c := newClient(t, open(t, cfg), "h")
+	c := newClient(t, openUnjoined(t, cfg), "h")
 	allPinned(t, c.s)
 	for k := range n {
 		c.mustPutOn(b, k, random(100_000, uint64(k)))

@@ -242,19 +242,37 @@ func (p *chunks) due(since int64) (all []int) {
 	return all
 }
 
-// giveBack discards the memory of a chunk, if that is still due. A goroutine that takes a range waits for the lock meanwhile.
+// giveBack discards the memory of a chunk, if that is still due, and of the chunks beside it that its huge page may have brought back. A goroutine that takes a range
+// waits for the lock meanwhile.
 func (p *chunks) giveBack(i int, since int64, discard func(off, n int64) error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.isDue(i, since) {
 		return nil
 	}
-	if err := discard(p.start(i), p.bytes(i)); err != nil {
+	from, end := p.vacant(i)
+	if err := discard(from, end-from); err != nil {
 		return err
 	}
 	p.change(p.start(i), 1, func(c *chunk) { c.resident = false })
 	p.given += p.bytes(i)
 	return nil
+}
+
+// vacant is a chunk with the chunks beside it in the same huge page that were given back. The kernel (khugepaged) joins the small pages of a huge page again as long as one
+// of them is resident, and the ones that were given back become resident with it. Nobody is told. The lock is held.
+func (p *chunks) vacant(i int) (from, end int64) {
+	isVacant := func(k int) bool {
+		return k >= 0 && k < len(p.all) && p.start(k)/chunkBytes == p.start(i)/chunkBytes && p.start(k) >= p.pinned && !p.all[k].resident
+	}
+	first, last := i, i
+	for isVacant(first - 1) {
+		first--
+	}
+	for isVacant(last + 1) {
+		last++
+	}
+	return p.start(first), p.end(last)
 }
 
 // resetPeak lowers the peak to the end of the bytes in use, and returns it. It is called after memory was given back: the application is not expected to use what
