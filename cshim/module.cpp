@@ -53,15 +53,20 @@ py::bytes doctor(const std::string& request) {
 // The core's minimum: some thousand lines, which make the overhead of a page negligible, and still fit a cache.
 constexpr Py_ssize_t kInspectRoom = Py_ssize_t{1} << 20;
 
-py::bytes inspect(const std::string& request) {
+py::bytes inspect(const std::string& request, const py::object& data) {
   const Core& table = core();
+  py::buffer_info bytes;
+  if (!data.is_none()) {
+    bytes = py::buffer(data).request(true);
+    if (bytes.itemsize != 1 || bytes.ndim != 1 || bytes.strides[0] != 1) throw py::type_error("data must be writable bytes, one behind the other");
+  }
   PyObject* answer = PyBytes_FromStringAndSize(nullptr, kInspectRoom);
   if (answer == nullptr) throw py::error_already_set();
   int64_t length = 0;
   veloc_error error;
   Nogil nogil;
-  const int32_t status =
-      table.inspect(request.data(), static_cast<int64_t>(request.size()), PyBytes_AS_STRING(answer), kInspectRoom, &length, &error);
+  const int32_t status = table.inspect(request.data(), static_cast<int64_t>(request.size()), bytes.ptr, static_cast<int64_t>(bytes.size),
+                                       PyBytes_AS_STRING(answer), kInspectRoom, &length, &error);
   nogil.end();
   if (status < 0) {
     Py_DECREF(answer);
@@ -152,7 +157,7 @@ void bind_functions(py::module_& m) {
   m.def("core_log", &core_log);
   m.def("simulate", &simulate, py::arg("request"));
   m.def("doctor", &doctor, py::arg("request"));
-  m.def("inspect", &inspect, py::arg("request"));
+  m.def("inspect", &inspect, py::arg("request"), py::arg("data") = py::none());
   m.def("regions_of", &regions_of, py::arg("layout"), py::arg("slot_bytes"));
   m.def("structure_of", &structure_of, py::arg("layout"));
   m.def("release_failures", &take_release_failures);

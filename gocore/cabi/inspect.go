@@ -19,7 +19,8 @@ import (
 var desk = inspect.Desk{FS: vfs.OS(), Describes: description.Check, Annotates: description.CheckAnnotation}
 
 //export veloc_inspect
-func veloc_inspect(request *C.veloc_const_char, size C.int64_t, buf *C.char, capacity C.int64_t, length *C.int64_t, failure *C.veloc_error) C.int32_t {
+func veloc_inspect(request *C.veloc_const_char, size C.int64_t, data unsafe.Pointer, dataBytes C.int64_t, buf *C.char, capacity C.int64_t, length *C.int64_t,
+	failure *C.veloc_error) C.int32_t {
 	return guard(failure, func() (status.Code, error) {
 		if err := need(unsafe.Pointer(length)); err != nil {
 			return 0, err
@@ -31,7 +32,10 @@ func veloc_inspect(request *C.veloc_const_char, size C.int64_t, buf *C.char, cap
 		if capacity < 0 || buf == nil && capacity > 0 {
 			return 0, status.New(status.Invalid, "no place for the answer")
 		}
-		reply, err := desk.Ask(text, int(capacity))
+		if dataBytes < 0 || data == nil && dataBytes > 0 {
+			return 0, status.New(status.Invalid, "no data at %d bytes", int64(dataBytes))
+		}
+		reply, err := desk.Ask(text, unsafe.Slice((*byte)(data), int(dataBytes)), int(capacity))
 		if err != nil {
 			return 0, err
 		}

@@ -28,13 +28,10 @@ func (d *Desk) push(q *Request) ([]byte, error) {
 	for _, name := range q.Histories {
 		o.Histories = append(o.Histories, string(name))
 	}
-	from, numbers := make([]archive.Source, len(q.Ranks)), map[int]bool{}
-	for i, r := range q.Ranks {
-		if r.Rank < 0 || numbers[r.Rank] {
-			return nil, fmt.Errorf("%w: rank %d", ErrRequest, r.Rank)
-		}
-		numbers[r.Rank] = true
-		from[i] = archive.Source{Rank: r.Rank, Store: durable.Options{FS: d.FS, Dir: string(r.Path), Direct: true}}
+	metadata, _ := d.arrivals.take(q.View)
+	from, err := d.rankSources(q.Ranks, metadata)
+	if err != nil {
+		return nil, err
 	}
 	p, err := archive.NewPush(from, durable.Options{FS: d.FS, Dir: string(q.To), Direct: true}, o)
 	if err != nil {
@@ -53,9 +50,9 @@ func (d *Desk) about(q *Request, err error) string {
 		return of.Dir
 	}
 	switch q.Op {
-	case "push":
+	case "push", "share", "share_begin", "share_write", "share_copy", "share_end":
 		return string(q.To)
-	case "push_step":
+	case "push_step", "push_plan", "push_land":
 		if p, ok := d.pushes.get(q.View); ok {
 			return p.Dir()
 		}
@@ -75,6 +72,19 @@ func (d *Desk) stepPush(q *Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return outcome(p, done)
+}
+
+// pushed tells what a push by plans has done so far.
+func (d *Desk) pushed(q *Request) ([]byte, error) {
+	p, ok := d.pushes.get(q.View)
+	if !ok {
+		return nil, d.stale()
+	}
+	return outcome(p, p.Done().Left == 0)
+}
+
+func outcome(p *archive.Push, done bool) ([]byte, error) {
 	got := p.Done()
 	damaged := []string{}
 	for _, x := range got.Damaged[:min(len(got.Damaged), mostDamage)] {
@@ -109,10 +119,14 @@ func explainArchive(err error) *status.Error {
 		{archive.ErrLongName, "a history cannot be named in an archive"},
 		{archive.ErrFiles, "the number of files is out of range"},
 		{archive.ErrFull, "the archive is full"},
+		{archive.ErrOtherArchive, "a rank cannot write to the archive"},
 	} {
 		if errors.Is(err, x.of) {
 			return status.Wrap(status.Invalid, err, "%s", x.what)
 		}
+	}
+	if errors.Is(err, archive.ErrSent) {
+		return status.Wrap(status.Corrupt, err, "nothing of it was committed")
 	}
 	return nil
 }

@@ -25,20 +25,25 @@ type Desk struct {
 	Describes func(*model.Layout) error
 	Annotates func(l *model.Layout, meta string) error
 
-	sessions numbered[*Session]
-	backups  numbered[*durable.Backup]
-	pushes   numbered[*archive.Push]
+	sessions   numbered[*Session]
+	backups    numbered[*durable.Backup]
+	pushes     numbered[*archive.Push]
+	plans      numbered[[]byte] // by the numbers of pushes: the last plan
+	arrivals   numbered[arrived]
+	recordings numbered[recorded]
+	shares     numbered[*archive.Share]
 }
 
-// Ask answers a request in at most room bytes. If room is below Room, it does nothing and returns nil. Its errors are *status.Error.
-func (d *Desk) Ask(text []byte, room int) ([]byte, error) {
+// Ask answers a request in at most room bytes. If room is below Room, it does nothing and returns nil. Some requests read data, or fill it. Its errors are
+// *status.Error.
+func (d *Desk) Ask(text, data []byte, room int) ([]byte, error) {
 	q, err := ParseRequest(text)
 	if err == nil && room < Room {
 		return nil, nil
 	}
 	var reply []byte
 	if err == nil {
-		reply, err = d.do(&q, room)
+		reply, err = d.do(&q, data, room)
 	}
 	if err != nil {
 		return nil, statusOf(err, d.about(&q, err))
@@ -46,7 +51,7 @@ func (d *Desk) Ask(text []byte, room int) ([]byte, error) {
 	return reply, nil
 }
 
-func (d *Desk) do(q *Request, room int) ([]byte, error) {
+func (d *Desk) do(q *Request, data []byte, room int) ([]byte, error) {
 	switch q.Op {
 	case "open":
 		return d.open(q)
@@ -84,7 +89,29 @@ func (d *Desk) do(q *Request, room int) ([]byte, error) {
 	case "push_step":
 		return d.stepPush(q)
 	case "push_close":
+		d.plans.take(q.View)
+		d.arrivals.take(q.View)
 		return closed(&d.pushes, q.View)
+	case "push_metadata":
+		return d.takeMetadata(q, data)
+	case "push_plan":
+		return d.plan(q, room)
+	case "push_land":
+		return d.land(q, data)
+	case "push_done":
+		return d.pushed(q)
+	case "metadata":
+		return d.metadata(q)
+	case "metadata_read":
+		return d.readMetadata(q, data)
+	case "metadata_close":
+		return closed(&d.recordings, q.View)
+	case "share":
+		return d.share(q)
+	case "share_begin", "share_read", "share_write", "share_copy", "share_end":
+		return d.doShare(q, data)
+	case "share_close":
+		return closed(&d.shares, q.View)
 	case "backup_step":
 		return d.stepBackup(q)
 	case "backup_close":

@@ -161,7 +161,7 @@ func ask(t *testing.T, d *Desk, q map[string]any) (map[string]any, []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reply, err := d.Ask(text, Room)
+	reply, err := d.Ask(text, nil, Room)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func TestPagesHaveEverythingOnce(t *testing.T) {
 	}
 	refused := map[string]any{"op": "rows", "view": open["view"], "history": hex.EncodeToString([]byte("h")), "from": 77}
 	text, _ := json.Marshal(refused)
-	if _, err := d.Ask(text, Room); !errors.Is(err, status.Of(status.Invalid)) {
+	if _, err := d.Ask(text, nil, Room); !errors.Is(err, status.Of(status.Invalid)) {
 		t.Error(err)
 	}
 	if _, body := ask(t, d, map[string]any{
@@ -246,7 +246,7 @@ func TestNumbersOfViews(t *testing.T) {
 		for _, number := range []uint64{7, 0} {
 			q["view"], q["to"] = number, hex.EncodeToString([]byte("/other"))
 			text, _ := json.Marshal(q)
-			if _, err := d.Ask(text, Room); !errors.Is(err, status.Of(status.Invalid)) {
+			if _, err := d.Ask(text, nil, Room); !errors.Is(err, status.Of(status.Invalid)) {
 				t.Errorf("%s: %v", text, err)
 			}
 		}
@@ -273,11 +273,11 @@ func FuzzRequest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if _, err := fs.Stat(dir); err != nil {
 			made(t, fs, model.NumberKey(1))
-			if _, err := once.Ask([]byte(`{"op": "open", "path": "2f73746f7265", "view": 4294967296}`), Room); err != nil {
+			if _, err := once.Ask([]byte(`{"op": "open", "path": "2f73746f7265", "view": 4294967296}`), nil, Room); err != nil {
 				t.Fatal(err)
 			}
 		}
-		reply, err := once.Ask(text, Room)
+		reply, err := once.Ask(text, nil, Room)
 		var known *status.Error
 		if err != nil && !errors.As(err, &known) || len(reply) > Room {
 			t.Error(len(reply), err)

@@ -191,14 +191,14 @@ type looker struct {
 
 func look(t rapid.TB, fs vfs.FS) *looker {
 	l := &looker{t, &Desk{FS: fs, Describes: description.Check}}
-	if _, err := l.desk.Ask(fmt.Appendf(nil, `{"op": "open", "path": "%x", "view": 1}`, dir), Room); err != nil {
+	if _, err := l.desk.Ask(fmt.Appendf(nil, `{"op": "open", "path": "%x", "view": 1}`, dir), nil, Room); err != nil {
 		t.Fatal(err)
 	}
 	return l
 }
 
 func (l *looker) close() {
-	if _, err := l.desk.Ask([]byte(`{"op": "close", "view": 1}`), Room); err != nil {
+	if _, err := l.desk.Ask([]byte(`{"op": "close", "view": 1}`), nil, Room); err != nil {
 		l.t.Fatal(err)
 	}
 }
@@ -207,7 +207,7 @@ func (l *looker) close() {
 func (l *looker) ask(key int64, what string, bins int) (all [][]byte, err error) {
 	for from := 0; ; {
 		q := fmt.Sprintf(`{"op": "lineage", "view": 1, "history": "68", "key": {"number": %d}, "what": %q, "bins": %d, "from": %d}`, key, what, bins, from)
-		reply, err := l.desk.Ask([]byte(q), Room)
+		reply, err := l.desk.Ask([]byte(q), nil, Room)
 		if err != nil {
 			return nil, err
 		}

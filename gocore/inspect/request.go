@@ -45,7 +45,15 @@ type Request struct {
 	Partial   bool    `json:"partial"`   // keys that not all ranks have, too
 	Histories []Bytes `json:"histories"` // null: all
 
-	Rank int `json:"rank"` // pull: whose parts
+	Rank int `json:"rank"` // pull: whose parts; push_metadata: whose metadata; share: the rank that asks
+
+	// push_plan
+	Nodes []int `json:"nodes"` // numbers of the ranks' nodes, by ranks ascending
+	// share_read, share_copy, share_write
+	Copy int    `json:"copy"` // its number in the plan
+	File int64  `json:"file"` // its number in the plan
+	At   int64  `json:"at"`   // where in the copy, or, of a write, in the archive
+	Sum  uint64 `json:"sum"`  // that the rank has told which has read the bytes
 
 	Milliseconds int64    `json:"milliseconds"` // step, backup_step, push_step: duration
 	Dry          bool     `json:"dry"`          // collect

@@ -349,9 +349,9 @@ class Opened:
             with suppress(Exception):  # a destructor cannot raise; after a fork the core is the parent's
                 self.close()
 
-    def ask(self, op: str, **request: Any) -> tuple[dict[str, Any], bytes]:
-        """One question about it."""
-        return ask(op=op, view=self._number, **request)
+    def ask(self, op: str, data: Any = None, **request: Any) -> tuple[dict[str, Any], bytes]:
+        """One question about it. ``data`` is what some questions read, or fill: a writable buffer of bytes."""
+        return ask(data, op=op, view=self._number, **request)
 
     def close(self) -> None:
         """Closes it; nothing if it is closed."""
@@ -385,10 +385,10 @@ class View(Opened):
         return b"".join(self.pages(op, **request))
 
 
-def ask(**request: Any) -> tuple[dict[str, Any], bytes]:
+def ask(data: Any = None, **request: Any) -> tuple[dict[str, Any], bytes]:
     """A question to the core, and its answer: what its first line says, and what stands behind."""
     knobs.load_core()
-    head, _, body = _core.inspect(json.dumps(request)).partition(b"\n")
+    head, _, body = _core.inspect(json.dumps(request), data).partition(b"\n")
     return json.loads(head), body
 
 

@@ -96,6 +96,7 @@ type Push struct {
 	dir   string
 	to    *durable.Dir
 	queue []*task
+	under *planned         // the plan that is being carried out; nil: none is
 	ends  []int64          // by file: where its free room begins, in the space
 	rooms map[object]int64 // where the objects lie that the archive has
 	owned map[int64]bool   // rooms that are the own ones of rows, by their offsets: no other row may have one as its own
@@ -299,7 +300,7 @@ func (p *Push) Done() Done {
 
 // bring brings the next keys: it copies their parts, verifies them, and commits each key.
 func (p *Push) bring() error {
-	batch, err := p.next()
+	batch, err := p.next(batchBytes)
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func (p *Push) verify(batch []*task) error {
 	for _, t := range batch {
 		for _, x := range t.parts {
 			switch {
-			case x.known || x.err != nil || x.wrong:
+			case x.known || x.err != nil || x.wrong || x.checked || x.gone:
 			case x.seen != nil:
 				x.wrong = !x.seen.Sound()
 			default:
@@ -67,7 +67,7 @@ func (p *Push) verify(batch []*task) error {
 		defer func() { err = errors.Join(err, v.Close()) }()
 		for i := next.Inc() - 1; i < int64(len(all)) && !failed.Load(); i = next.Inc() - 1 {
 			x := all[i]
-			if x.wrong = !v.Sound(&x.row, x.off); !x.wrong && x.row.Sums == nil {
+			if x.wrong = !v.Sound(&x.row, x.off); !x.wrong && x.row.Sums == nil && !x.reported {
 				x.err = x.of.from.NamesStore(x.rooms)
 			}
 		}
@@ -79,7 +79,10 @@ func (p *Push) verify(batch []*task) error {
 func (p *Push) current(t *task) (bool, error) {
 	var errs []error
 	for _, x := range t.parts {
-		same, err := x.of.from.Current(t.history, t.key, x.row.Serial)
+		same, err := !x.gone, error(nil)
+		if !x.reported {
+			same, err = x.of.from.Current(t.history, t.key, x.row.Serial)
+		}
 		if err == nil && !same {
 			return false, nil
 		}
@@ -93,7 +96,7 @@ func (p *Push) current(t *task) (bool, error) {
 // proven tells whether checksums say that all parts of a key are there.
 func (t *task) proven() bool {
 	for _, x := range t.parts {
-		if !x.known && (x.err != nil || x.wrong || x.row.Sums == nil) {
+		if !x.known && (x.err != nil || x.wrong || x.gone || x.row.Sums == nil) {
 			return false
 		}
 	}

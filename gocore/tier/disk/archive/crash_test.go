@@ -64,16 +64,36 @@ func thin(n int64) bool {
 // Wherever a push dies, and whatever the power loss leaves of what it has not synced, each key is there in its old version or in its new one, with the parts of all
 // its ranks and no other. The next push completes it.
 func TestAPushThatDies(t *testing.T) {
+	for name, push := range ways {
+		t.Run(name, func(t *testing.T) { dies(t, push) })
+	}
+}
+
+// ways are pushes of all ranks of a run, by one process and by two nodes.
+var ways = map[string]func(r *run, fs vfs.FS) error{
+	"alone": func(r *run, fs vfs.FS) error {
+		_, err := pushTo(fs, r.all(), Options{})
+		return err
+	},
+	"together": func(r *run, fs vfs.FS) error {
+		g := r.together([]int{0, 1, 1}[:len(r.has)], 5)
+		g.fs = fs
+		_, err := g.push(Options{})
+		return err
+	},
+}
+
+func dies(t *testing.T, push func(r *run, fs vfs.FS) error) {
 	r, before, after := grown(t)
 	seen := map[bool]int{}
-	all := callsOf(t, r)
+	all := callsOf(t, r, push)
 	for call := range all + 1 {
 		if call < all && thin(call) && call%64 > 0 {
 			continue
 		}
 		disk := r.shared.Crash(rand.New(rand.NewPCG(0, 0)), 1)
 		rule := &vfs.Rule{Ops: vfs.OpAny, Skip: call, Err: unix.EIO}
-		_, err := pushTo(vfs.NewFaulty(disk, rule), r.all(), Options{})
+		err := push(r, vfs.NewFaulty(disk, rule))
 		for _, keep := range []float64{0, 0.5, 1} {
 			left := disk.Crash(rand.New(rand.NewPCG(uint64(call), uint64(keep*10))), keep)
 			got, bad := contents(left)
@@ -84,7 +104,7 @@ func TestAPushThatDies(t *testing.T) {
 			if err == nil && !sameContents(got, after) {
 				t.Fatalf("a push that has succeeded left %v", got)
 			}
-			if _, err := pushTo(left, r.all(), Options{}); err != nil {
+			if err := push(r, left); err != nil {
 				t.Fatalf("died at call %d, keeping %.1f, and then: %v", call, keep, err)
 			}
 			if got, bad := contents(left); bad != nil || !sameContents(got, after) {
@@ -99,14 +119,20 @@ func TestAPushThatDies(t *testing.T) {
 
 // A call that fails once fails the push or not; nothing that was there is harmed, and no key is there in part.
 func TestACallThatFails(t *testing.T) {
+	for name, push := range ways {
+		t.Run(name, func(t *testing.T) { failsOnce(t, push) })
+	}
+}
+
+func failsOnce(t *testing.T, push func(r *run, fs vfs.FS) error) {
 	r, before, after := grown(t)
-	for call := range callsOf(t, r) {
+	for call := range callsOf(t, r, push) {
 		if thin(call) && call%64 > 0 {
 			continue
 		}
 		disk := r.shared.Crash(rand.New(rand.NewPCG(0, 0)), 1)
 		rule := &vfs.Rule{Ops: vfs.OpAny, Skip: call, Times: 1, Err: []error{unix.EIO, unix.ENOSPC}[call/2%2]}
-		_, err := pushTo(vfs.NewFaulty(disk, rule), r.all(), Options{})
+		err := push(r, vfs.NewFaulty(disk, rule))
 		got, bad := contents(disk)
 		if bad != nil || !between(got, before, after) || err == nil && !sameContents(got, after) {
 			t.Fatalf("call %d failed, the push with %v: %v\n%v", call, err, bad, got)
@@ -115,10 +141,10 @@ func TestACallThatFails(t *testing.T) {
 }
 
 // callsOf is how many calls of its file system a push makes, some more or less by the turns that its goroutines take.
-func callsOf(t *testing.T, r *run) int64 {
+func callsOf(t *testing.T, r *run, push func(r *run, fs vfs.FS) error) int64 {
 	t.Helper()
 	counted := vfs.NewFaulty(r.shared.Crash(rand.New(rand.NewPCG(0, 0)), 1))
-	if _, err := pushTo(counted, r.all(), Options{}); err != nil {
+	if err := push(r, counted); err != nil {
 		t.Fatal(err)
 	}
 	return counted.Calls(vfs.OpAny)
@@ -142,7 +168,7 @@ func TestAPushBesideWriters(t *testing.T) {
 			t.Fatal(err)
 		}
 		random := rand.New(rand.NewPCG(seed, 1))
-		batch, err := p.next()
+		batch, err := p.next(batchBytes)
 		if err == nil {
 			err = p.place(batch)
 		}

@@ -20,6 +20,11 @@ type part struct {
 	err   error           // why a source could not be read
 	seen  *durable.Stream // compares the bytes while they are copied; nil: they are read back
 	wrong bool
+
+	// Of a part of a plan, as the rank reports that has read it.
+	reported bool
+	checked  bool // it was compared with its checksums
+	gone     bool // the rank's store does not have the version any more
 }
 
 // move is a room on its way into the archive.
@@ -34,11 +39,11 @@ const (
 	batchParts = 4096
 )
 
-// next takes keys from the queue. Those that the archive has in this version are counted, and left out.
-func (p *Push) next() (batch []*task, err error) {
+// next takes keys from the queue, until so many bytes are to be copied. Those that the archive has in this version are counted, and left out.
+func (p *Push) next(most int64) (batch []*task, err error) {
 	bytes, parts := int64(0), 0
 	planned := map[object]bool{}
-	for len(p.queue) > 0 && bytes < batchBytes && parts < batchParts {
+	for len(p.queue) > 0 && bytes < most && parts < batchParts {
 		t := p.queue[0]
 		p.queue = p.queue[1:]
 		t.parts = nil

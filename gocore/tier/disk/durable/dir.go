@@ -132,6 +132,9 @@ func (d *Dir) begin() error {
 	return d.settleAhead(d.log)
 }
 
+// Store is the identity of the store.
+func (d *Dir) Store() [16]byte { return d.identity.store }
+
 // Space returns the space that has the bytes of checkpoints.
 func (d *Dir) Space() *segment.Space { return d.data }
 

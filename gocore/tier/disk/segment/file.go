@@ -176,3 +176,27 @@ func (g *segment) close() error {
 	}
 	return g.file.Close()
 }
+
+// Make creates the file of a segment, with its head, unless it exists: another process is to write into it.
+func (s *Space) Make(number int64) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return ErrClosed
+	}
+	g := s.lookUp(number)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := g.ready(s, write); err != nil {
+		return err
+	}
+	return g.writeHead(s)
+}
+
+// Wrote notes that another process has written a range, in one segment, that this one has given to it: Close keeps its room.
+func (s *Space) Wrote(off, n int64) {
+	g := s.segment(off)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.top = max(g.top, Blocks(off+n-g.start))
+}

@@ -1,0 +1,185 @@
+package inspect
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"velocpy/gocore/base/pytext"
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/tier/disk/archive"
+	"velocpy/gocore/tier/disk/durable"
+)
+
+// A push of ranks on several nodes. The planning process collects the metadata of stores that it cannot read, asks for plans, and hands in reports; each rank
+// carries out its share. Plans, reports and bytes go by the caller's buffer.
+
+// recorded is the metadata of a store, for a process on another node.
+type recorded []byte
+
+func (recorded) Close() error { return nil }
+
+// arrived is the metadata of stores that a push is about to begin with.
+type arrived map[int][]byte
+
+func (arrived) Close() error { return nil }
+
+// rankSources are the stores of ranks. Those in from are known by their metadata alone.
+func (d *Desk) rankSources(ranks []Rank, from arrived) ([]archive.Source, error) {
+	all, numbers := make([]archive.Source, len(ranks)), map[int]bool{}
+	for i, r := range ranks {
+		if r.Rank < 0 || numbers[r.Rank] {
+			return nil, fmt.Errorf("%w: rank %d", ErrRequest, r.Rank)
+		}
+		numbers[r.Rank] = true
+		all[i] = archive.Source{Rank: r.Rank, Store: durable.Options{FS: d.FS, Dir: string(r.Path), Direct: true}}
+		if metadata, ok := from[r.Rank]; ok {
+			fs, err := vfs.Replay(metadata)
+			if err != nil {
+				return nil, &archive.RankError{Rank: r.Rank, Dir: string(r.Path), Err: err}
+			}
+			all[i].Store.FS = fs
+		}
+	}
+	return all, nil
+}
+
+// metadata reads the metadata of a store.
+func (d *Desk) metadata(q *Request) ([]byte, error) {
+	all, err := archive.Metadata(d.options(q))
+	if err != nil {
+		return nil, err
+	}
+	if err := d.recordings.put(q.View, all); err != nil {
+		return nil, err
+	}
+	return answer(map[string]any{"bytes": len(all)}, nil)
+}
+
+// readMetadata fills the buffer from an offset of the metadata on.
+func (d *Desk) readMetadata(q *Request, data []byte) ([]byte, error) {
+	all, ok := d.recordings.get(q.View)
+	if !ok {
+		return nil, d.stale()
+	}
+	if q.From > len(all)-len(data) {
+		return nil, fmt.Errorf("%w: %d bytes from %d on of %d", ErrRequest, len(data), q.From, len(all))
+	}
+	copy(data, all[q.From:])
+	return answer(struct{}{}, nil)
+}
+
+// takeMetadata keeps the metadata of a rank's store for a push of this number.
+func (d *Desk) takeMetadata(q *Request, data []byte) ([]byte, error) {
+	all, ok := d.arrivals.get(q.View)
+	if !ok {
+		all = arrived{}
+		if err := d.arrivals.put(q.View, all); err != nil {
+			return nil, err
+		}
+	}
+	all[q.Rank] = append([]byte(nil), data...)
+	return answer(struct{}{}, nil)
+}
+
+// plan plans what a push brings next, and fills the buffer with a page of the plan. A page from 0 on makes the plan.
+func (d *Desk) plan(q *Request, room int) ([]byte, error) {
+	p, ok := d.pushes.get(q.View)
+	if !ok {
+		return nil, d.stale()
+	}
+	if q.From == 0 {
+		plan, err := p.Plan(q.Nodes)
+		if err != nil {
+			return nil, err
+		}
+		text, err := json.Marshal(plan)
+		if err != nil {
+			return nil, err
+		}
+		d.plans.take(q.View)
+		if err := d.plans.put(q.View, text); err != nil {
+			return nil, err
+		}
+	}
+	text, ok := d.plans.get(q.View)
+	if !ok || q.From > len(text) {
+		return nil, d.stale()
+	}
+	end := min(len(text), q.From+room-headRoom)
+	return answer(head(end, end < len(text)), text[q.From:end])
+}
+
+// land takes the reports on the plan that a push has made last.
+func (d *Desk) land(q *Request, data []byte) ([]byte, error) {
+	p, ok := d.pushes.get(q.View)
+	if !ok {
+		return nil, d.stale()
+	}
+	var reports []archive.Report
+	if err := json.Unmarshal(data, &reports); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRequest, err)
+	}
+	if err := p.Land(reports); err != nil {
+		return nil, err
+	}
+	return answer(struct{}{}, nil)
+}
+
+// share prepares the share of a rank.
+func (d *Desk) share(q *Request) ([]byte, error) {
+	from, err := d.rankSources(q.Ranks, nil)
+	if err != nil {
+		return nil, err
+	}
+	s := archive.NewShare(q.Rank, from, durable.Options{FS: d.FS, Dir: string(q.To), Direct: true})
+	if err := d.shares.put(q.View, s); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return answer(struct{}{}, nil)
+}
+
+// mostReason bounds why a part could not be read, so that a report of many parts is no longer than an answer may be.
+const mostReason = 100
+
+// do carries out a step of a rank's share.
+func (d *Desk) doShare(q *Request, data []byte) ([]byte, error) {
+	s, ok := d.shares.get(q.View)
+	if !ok {
+		return nil, d.stale()
+	}
+	switch q.Op {
+	case "share_begin":
+		plan := &archive.Plan{}
+		if err := json.Unmarshal(data, plan); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrRequest, err)
+		}
+		return answered(s.Begin(plan))
+	case "share_read":
+		sum, sound, err := s.Read(q.Copy, q.At, data)
+		if err != nil {
+			return nil, err
+		}
+		return answer(map[string]any{"sum": sum, "sound": sound}, nil)
+	case "share_write":
+		return answered(s.Write(q.File, q.At, data, q.Sum))
+	case "share_copy":
+		return answered(s.Copy(q.Copy))
+	}
+	report, err := s.End()
+	if err != nil {
+		return nil, err
+	}
+	for i := range report.Failed {
+		report.Failed[i].Why = pytext.Cut(report.Failed[i].Why, mostReason)
+	}
+	return answer(report, nil)
+}
+
+// answered is the answer to a request that has nothing to tell.
+func answered(err error) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
+	return answer(struct{}{}, nil)
+}

@@ -1,0 +1,267 @@
+package archive
+
+import (
+	"errors"
+	"fmt"
+
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/aggregation"
+	"velocpy/gocore/tier/disk/catalog"
+	"velocpy/gocore/tier/disk/durable"
+	"velocpy/gocore/tier/disk/segment"
+)
+
+// A push of ranks on several nodes goes by plans. One process makes them: it knows the catalogs of all stores, and commits. Every rank carries out its share of a plan:
+// what it has to read, to send, to receive and to write (share.go). Reports say what came of it.
+
+// Plan says which bytes of which stores go where. Every rank has the same plan.
+type Plan struct {
+	Done   bool       `json:"done"`   // nothing is left to be brought
+	Store  [16]byte   `json:"store"`  // of the archive
+	Front  int64      `json:"front"`  // where the bytes of a segment begin in its file
+	Bytes  int64      `json:"bytes"`  // of a segment
+	Files  []Led      `json:"files"`  // those that get something
+	Parts  []Moved    `json:"parts"`  // by their numbers in the plan
+	Copies []Transfer `json:"copies"` // of one file in the order of their places
+}
+
+// Led is a file and the rank that writes it.
+type Led struct {
+	File   int64 `json:"file"`
+	Leader int   `json:"leader"`
+}
+
+// Moved is a part of a key that is to be brought. There need not be a copy of it.
+type Moved struct {
+	Rank    int    `json:"rank"`
+	Reader  int    `json:"reader"` // the rank that reads it: the leader of its file if the store lies on the leader's node, and else the rank itself, which sends it
+	History []byte `json:"history"`
+	Key     int64  `json:"key"`
+	Text    []byte `json:"text"` // instead of a number; null: the key is one
+	Serial  uint64 `json:"serial"`
+	Plain   bool   `json:"plain"` // whoever reads it compares it with its checksums
+}
+
+// Transfer is a range of the space of a rank's store, and its place in the archive's.
+type Transfer struct {
+	Part int   `json:"part"`
+	File int64 `json:"file"`
+	From int64 `json:"from"`
+	End  int64 `json:"end"`
+	At   int64 `json:"at"`
+}
+
+// Report is what came of the parts that one rank has read. Numbers are those of the plan's parts.
+type Report struct {
+	Wrong  []int    `json:"wrong"`  // the bytes are not those of the checksums, or cannot be read
+	Gone   []int    `json:"gone"`   // the store does not have the version any more
+	Failed []Failed `json:"failed"` // reading has failed in another way
+}
+
+// Failed is why a part could not be read.
+type Failed struct {
+	Part int    `json:"part"`
+	Why  string `json:"why"`
+}
+
+func (m *Moved) key() model.Key {
+	if m.Text != nil {
+		return model.TextKey(string(m.Text))
+	}
+	return model.NumberKey(m.Key)
+}
+
+// planned is a plan that is being carried out.
+type planned struct {
+	batch  []*task
+	parts  []*part // by their numbers in the plan
+	copies []piece
+}
+
+var (
+	errPlanned   = errors.New("a plan is under way already")
+	errUnplanned = errors.New("a report without a plan")
+)
+
+// Plan plans what is to be brought next. nodes are the numbers of the ranks' nodes, by ranks ascending.
+func (p *Push) Plan(nodes []int) (*Plan, error) {
+	if p.under != nil {
+		return nil, errPlanned
+	}
+	if len(nodes) != len(p.ranks) {
+		return nil, fmt.Errorf("%d nodes of %d ranks", len(nodes), len(p.ranks))
+	}
+	plan := &Plan{Done: true, Store: p.to.Store(), Front: p.to.InFile(catalog.Extent{}), Bytes: segmentBytes}
+	for plan.Done && len(p.queue) > 0 {
+		batch, err := p.next(batchBytes * int64(len(p.ends)))
+		if err != nil {
+			return nil, err
+		}
+		if err := p.place(batch); err != nil {
+			return nil, err
+		}
+		if len(batch) == 0 {
+			continue // the archive has these keys
+		}
+		plan.Done = false
+		p.under = &planned{batch: batch}
+		if err := p.list(plan, nodes); err != nil {
+			return nil, err
+		}
+	}
+	return plan, nil
+}
+
+// list fills a plan with what the batch under way needs, and makes the files that others will write.
+func (p *Push) list(plan *Plan, nodes []int) error {
+	p.under.copies = pieces(p.under.batch)
+	numbers := map[*part]int{}
+	for _, t := range p.under.batch {
+		for _, x := range t.parts {
+			numbers[x] = len(plan.Parts)
+			p.under.parts = append(p.under.parts, x)
+			plan.Parts = append(plan.Parts, x.moved(t))
+		}
+	}
+	places := map[*rank]int{}
+	for i, r := range p.ranks {
+		places[r] = i
+	}
+	bytes := map[int64][]int64{} // by file and rank
+	for _, c := range p.under.copies {
+		plan.Copies = append(plan.Copies, Transfer{numbers[c.of], c.file, c.from, c.end, c.at})
+		if bytes[c.file] == nil {
+			bytes[c.file] = make([]int64, len(p.ranks))
+		}
+		bytes[c.file][places[c.of.of]] += c.end - c.from
+	}
+	leads := make([]int, len(p.ranks))
+	for file := range int64(len(p.ends)) {
+		if bytes[file] == nil {
+			continue
+		}
+		leader := aggregation.Leader(bytes[file], nodes, leads)
+		leads[leader]++
+		led := Led{file, p.ranks[leader].number}
+		plan.Files = append(plan.Files, led)
+		for _, c := range p.under.copies {
+			if c.file == file && nodes[places[c.of.of]] == nodes[leader] {
+				plan.Parts[numbers[c.of]].Reader = led.Leader
+			}
+		}
+		if err := p.to.Space().Make(file); err != nil {
+			return fmt.Errorf("%s: %w", segment.FileName(uint64(file)+1), err)
+		}
+	}
+	return nil
+}
+
+func (x *part) moved(t *task) Moved {
+	m := Moved{Rank: x.of.number, Reader: x.of.number, History: []byte(t.history), Key: t.key.Number, Serial: x.row.Serial, Plain: x.seen != nil}
+	if t.key.IsText {
+		m.Text = []byte(t.key.Text)
+	}
+	return m
+}
+
+// Land takes the reports of all ranks on the plan under way, when everything that they have copied is on the medium, and commits the keys.
+func (p *Push) Land(reports []Report) error {
+	under := p.under
+	if under == nil {
+		return errUnplanned
+	}
+	p.under = nil
+	for _, c := range under.copies {
+		p.to.Space().Wrote(c.at, c.end-c.from)
+	}
+	for _, x := range under.parts {
+		x.reported, x.checked, x.seen = true, x.seen != nil, nil
+	}
+	for _, r := range reports {
+		if err := under.note(r); err != nil {
+			return err
+		}
+	}
+	batch, err := p.confirmed(under.batch)
+	if err != nil {
+		return err
+	}
+	return p.commit(batch)
+}
+
+// note takes what a rank reports of its parts.
+func (u *planned) note(r Report) error {
+	at := func(number int) (*part, error) {
+		if number < 0 || number >= len(u.parts) {
+			return nil, fmt.Errorf("a report of part %d of %d", number, len(u.parts))
+		}
+		return u.parts[number], nil
+	}
+	for _, number := range r.Wrong {
+		x, err := at(number)
+		if err != nil {
+			return err
+		}
+		x.wrong = true
+	}
+	for _, number := range r.Gone {
+		x, err := at(number)
+		if err != nil {
+			return err
+		}
+		x.gone = true
+	}
+	for _, f := range r.Failed {
+		x, err := at(f.Part)
+		if err != nil {
+			return err
+		}
+		x.err = errors.New(f.Why)
+	}
+	return nil
+}
+
+// Metadata is what a process on another node needs of a store to plan a push of it, everything but the bytes of checkpoints: the Metadata of a Source.
+func Metadata(o durable.Options) ([]byte, error) {
+	for range metadataTries {
+		recorder := vfs.NewRecorder(o.FS)
+		told, err := facts(recorder, o)
+		if err != nil {
+			return nil, err
+		}
+		recorded, err := recorder.Bytes()
+		if err != nil {
+			return nil, err
+		}
+		replayed, err := vfs.Replay(recorded)
+		if err != nil {
+			return nil, err
+		}
+		if again, err := facts(replayed, o); err == nil && again == told {
+			return recorded, nil
+		}
+	}
+	return nil, fmt.Errorf("%s: its catalog changed %d times while it was read", o.Dir, metadataTries)
+}
+
+// metadataTries is how often a catalog is read that a writer changes meanwhile.
+const metadataTries = 10
+
+// facts reads a store's metadata, and returns what tells two versions of it apart.
+func facts(fs vfs.FS, o durable.Options) (_ [3]uint64, err error) {
+	o.FS = fs
+	view, err := durable.Read(o)
+	if err != nil {
+		return [3]uint64{}, err
+	}
+	defer func() { err = errors.Join(err, view.Close()) }()
+	rows := uint64(0)
+	for _, h := range view.State().Histories() {
+		view.State().EachKey(h.ID, func(_ model.Key, serial uint64) bool {
+			rows += serial
+			return true
+		})
+	}
+	return [3]uint64{view.State().MaxSerial(), rows, uint64(len(view.State().Histories()))}, view.Fit()
+}

@@ -1,0 +1,350 @@
+package archive
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"golang.org/x/sys/unix"
+	"pgregory.net/rapid"
+
+	"velocpy/gocore/base/memory"
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/model"
+	"velocpy/gocore/tier/disk/catalog"
+	"velocpy/gocore/tier/disk/durable"
+	"velocpy/gocore/tier/disk/segment"
+)
+
+// together is a push of ranks on several nodes: the first rank's process plans, and the ranks carry plans out. Messages of different pairs of ranks arrive in any order.
+type together struct {
+	t      fataler
+	from   []Source
+	nodes  []int
+	fs     vfs.FS // with the archive
+	random *rand.Rand
+	spoil  func(from, to int, p []byte) // changes messages on their way; nil: nothing does
+	before func(plan *Plan)             // is called before the ranks begin with a plan; nil: nothing is
+}
+
+// message is a piece of a copy on its way.
+type message struct {
+	copy  int
+	at    int64
+	p     []byte
+	sum   uint64
+	sound bool
+}
+
+func (g *together) push(o Options) (done Done, err error) {
+	sources := slices.Clone(g.from)
+	for i, of := range sources {
+		if g.nodes[i] != g.nodes[0] { // the planning rank reads nothing of other nodes
+			recorded, err := Metadata(of.Store)
+			if err != nil {
+				return done, &RankError{of.Rank, of.Store.Dir, err}
+			}
+			if sources[i].Store.FS, err = vfs.Replay(recorded); err != nil {
+				return done, err
+			}
+		}
+	}
+	to := durable.Options{FS: g.fs, Dir: archiveDir}
+	p, err := NewPush(sources, to, o)
+	if err != nil {
+		return done, err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	shares := map[int]*Share{}
+	for i, of := range g.from {
+		var near []Source
+		for k, other := range g.from {
+			if g.nodes[k] == g.nodes[i] {
+				near = append(near, other)
+			}
+		}
+		shares[of.Rank] = NewShare(of.Rank, near, to)
+		defer func() { err = errors.Join(err, shares[of.Rank].Close()) }()
+	}
+	for {
+		plan, err := p.Plan(g.nodes)
+		if err != nil || plan.Done {
+			return p.Done(), err
+		}
+		if g.before != nil {
+			g.before(plan)
+		}
+		text, err := json.Marshal(plan)
+		if err != nil {
+			return done, err
+		}
+		reports, err := g.carryOut(shares, text)
+		if err != nil {
+			return done, err
+		}
+		if err := p.Land(reports); err != nil {
+			return done, err
+		}
+	}
+}
+
+func (g *together) carryOut(shares map[int]*Share, text []byte) (reports []Report, err error) {
+	var plan Plan
+	if err := json.Unmarshal(text, &plan); err != nil {
+		return nil, err
+	}
+	leaders := map[int64]int{}
+	for _, led := range plan.Files {
+		leaders[led.File] = led.Leader
+	}
+	for _, s := range shares {
+		var own Plan
+		if err := errors.Join(json.Unmarshal(text, &own), s.Begin(&own)); err != nil {
+			return nil, err
+		}
+	}
+	type pair struct{ from, to int }
+	sent := map[pair][]message{}
+	var pairs []pair
+	for number, c := range plan.Copies {
+		way := pair{plan.Parts[c.Part].Reader, leaders[c.File]}
+		if way.from == way.to {
+			if err := shares[way.to].Copy(number); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		for at := int64(0); at < c.End-c.From; at += 64 << 10 {
+			n := min(64<<10, c.End-c.From-at)
+			buffer, err := memory.Map("test", n)
+			if err != nil {
+				return nil, err
+			}
+			defer func() { _ = buffer.Unmap() }()
+			m := message{copy: number, at: at, p: buffer.Bytes(0, n)}
+			if m.sum, m.sound, err = shares[way.from].Read(number, at, m.p); err != nil {
+				return nil, err
+			}
+			if g.spoil != nil {
+				g.spoil(way.from, way.to, m.p)
+			}
+			if sent[way] == nil {
+				pairs = append(pairs, way)
+			}
+			sent[way] = append(sent[way], m)
+		}
+	}
+	for len(pairs) > 0 {
+		i := g.random.IntN(len(pairs))
+		way := pairs[i]
+		m := sent[way][0]
+		if m.sound {
+			c := plan.Copies[m.copy]
+			if err := shares[way.to].Write(c.File, c.At+m.at, m.p, m.sum); err != nil {
+				return nil, err
+			}
+		}
+		if sent[way] = sent[way][1:]; len(sent[way]) == 0 {
+			pairs = slices.Delete(pairs, i, i+1)
+		}
+	}
+	ranks := make([]int, 0, len(shares))
+	for rank := range shares {
+		ranks = append(ranks, rank)
+	}
+	slices.Sort(ranks)
+	for _, rank := range ranks {
+		report, err := shares[rank].End()
+		if err != nil {
+			return nil, err
+		}
+		reports = append(reports, report)
+	}
+	return reports, nil
+}
+
+func (r *run) together(nodes []int, seed uint64) *together {
+	return &together{t: r.t, from: r.all(), nodes: nodes, fs: r.shared, random: rand.New(rand.NewPCG(seed, 1))}
+}
+
+// However ranks lie on nodes, a push of all of them leaves what a push by one process leaves, and a second one finds nothing to do.
+func TestRanksOfSeveralNodesPushTogether(t *testing.T) {
+	if underRace {
+		few(t, "25")
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		ranks := rapid.IntRange(1, 6).Draw(t, "ranks")
+		r := newRun(t, ranks)
+		r.bare = rapid.Bool().Draw(t, "without checksums")
+		nodes := rapid.SliceOfN(rapid.IntRange(0, 3), ranks, ranks).Draw(t, "nodes")
+		sizes := rapid.SampledFrom([]int64{0, 1, 4095, 4096, 4097, 100_000, 300_000})
+		files := rapid.IntRange(1, 4).Draw(t, "files")
+		want := archived{}
+		for version := range rapid.IntRange(1, 2).Draw(t, "rounds") {
+			for range rapid.IntRange(1, 6).Draw(t, "keys") {
+				at := place{"h", model.NumberKey(rapid.Int64Range(0, 3).Draw(t, "key"))}
+				if rapid.Bool().Draw(t, "named") {
+					at.key = model.TextKey(fmt.Sprint("key\xff", at.key.Number))
+				}
+				for rank := range ranks {
+					if rapid.IntRange(0, 9).Draw(t, "lacks") > 0 {
+						r.put(rank, at, state{rank, version, sizes.Draw(t, "bytes")})
+					}
+				}
+			}
+			want = r.complete(want)
+			g := r.together(nodes, rapid.Uint64().Draw(t, "seed"))
+			if _, err := g.push(Options{Files: files}); err != nil {
+				t.Fatal(err)
+			}
+			r.require(want)
+			done, err := g.push(Options{Files: files})
+			if err != nil || done.Keys != 0 || done.Parts != 0 {
+				t.Fatalf("a second push brings %+v: %v", done, err)
+			}
+			if got := len(dataFiles(t, r.shared)); got > files {
+				t.Fatalf("there are %d files, of %d", got, files)
+			}
+		}
+	})
+}
+
+// two is a run of two ranks on two nodes, with a key that both have.
+func two(t *testing.T) (*run, *together) {
+	r := newRun(t, 2)
+	for rank := range 2 {
+		for key := range int64(3) {
+			r.put(rank, place{"h", model.NumberKey(key)}, state{rank, int(key), 200_000})
+		}
+	}
+	return r, r.together([]int{0, 1}, 1)
+}
+
+// Bytes that were changed between two ranks never get into the archive.
+func TestAMessageThatWasChanged(t *testing.T) {
+	r, g := two(t)
+	g.spoil = func(_, _ int, p []byte) { p[len(p)/2] ^= 1 }
+	if _, err := g.push(Options{Files: 1}); !errors.Is(err, ErrSent) {
+		t.Fatalf("the error is %v", err)
+	}
+	r.require(archived{})
+	g.spoil = nil
+	if _, err := g.push(Options{Files: 1}); err != nil {
+		t.Fatal(err)
+	}
+	r.require(r.complete(nil))
+}
+
+// A checkpoint that its rank replaces after the catalogs were read is left out, and the others are brought.
+func TestAPartThatIsReplacedWhileRanksPush(t *testing.T) {
+	for _, bare := range []bool{false, true} {
+		r, g := two(t)
+		r.settle()
+		r.bare = bare
+		want := r.complete(nil)
+		delete(want, place{"h", model.NumberKey(1)})
+		g.before = func(*Plan) {
+			g.before = nil
+			r.put(1, place{"h", model.NumberKey(1)}, state{1, 77, 200_000})
+			r.settle()
+		}
+		done, err := g.push(Options{Files: 2})
+		if err != nil || done.Changed != 1 || done.Keys != 2 {
+			t.Fatalf("%+v: %v", done, err)
+		}
+		r.require(want)
+	}
+}
+
+// Damage in the store of one rank leaves out the keys with it, and names it.
+func TestDamageOnAnotherNode(t *testing.T) {
+	for name, how := range map[string]*vfs.Rule{
+		"other bytes":  {Flip: []int64{5}},
+		"lost by disk": {Err: unix.EIO},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, g := two(t)
+			view, err := durable.Read(r.store(1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			front := view.InFile(catalog.Extent{})
+			if err := view.Close(); err != nil {
+				t.Fatal(err)
+			}
+			how.Ops, how.Name, how.From, how.To = vfs.OpRead, segment.FileName(1), front+250_000, front+300_000
+			g.from[1].Store.FS = vfs.NewFaulty(r.nodes, how)
+			done, err := g.push(Options{Files: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(done.Damaged) != 1 || done.Damaged[0].Rank != 1 || done.Keys != 2 {
+				t.Errorf("%+v", done)
+			}
+			got, err := contents(r.shared)
+			if err != nil || len(got) != 2 {
+				t.Errorf("the archive has %d keys: %v", len(got), err)
+			}
+		})
+	}
+}
+
+// On a node that does not see the archive, nothing is written, whatever has its name there.
+func TestANodeThatDoesNotSeeTheArchive(t *testing.T) {
+	r, _ := two(t)
+	for name, other := range map[string]vfs.FS{"nothing": vfs.NewMem(1 << 30), "another archive": r.other()} {
+		s := NewShare(1, r.sources(1), durable.Options{FS: other, Dir: archiveDir})
+		plan := &Plan{Store: [16]byte{1}, Files: []Led{{0, 1}}}
+		if err := s.Begin(plan); !errors.Is(err, ErrOtherArchive) {
+			t.Errorf("%s: the error is %v", name, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// other is a file system with an archive of another run.
+func (r *run) other() vfs.FS {
+	fs := vfs.NewMem(1 << 40)
+	if _, err := pushTo(fs, r.all(), Options{}); err != nil {
+		r.t.Fatal(err)
+	}
+	return fs
+}
+
+// Nothing but its share is open to a rank: numbers and ranges that the plan does not give it are errors, and nothing is read or written.
+func TestWhatIsNotInAShare(t *testing.T) {
+	r, _ := two(t)
+	s := NewShare(0, r.sources(0), durable.Options{FS: r.other(), Dir: archiveDir})
+	defer func() { _ = s.Close() }()
+	p := make([]byte, 4096)
+	if _, _, err := s.Read(0, 0, p); !errors.Is(err, errShare) {
+		t.Errorf("without a plan: %v", err)
+	}
+	plan := &Plan{Parts: []Moved{{Rank: 0, Reader: 0, History: []byte("h"), Serial: 1, Plain: true}, {Rank: 1, Reader: 1}}, Copies: []Transfer{{Part: 0, End: 8192}, {Part: 1, End: 8192}}}
+	if err := s.Begin(plan); err != nil {
+		t.Fatal(err)
+	}
+	for what, err := range map[string]error{
+		"a part of another rank": second(s.Read(1, 0, p)),
+		"no copy":                second(s.Read(2, 0, p)),
+		"a negative number":      second(s.Read(-1, 0, p)),
+		"before the copy":        second(s.Read(0, -1, p)),
+		"behind the copy":        second(s.Read(0, 8192, p)),
+		"a file of another rank": s.Write(3, 0, nil, 0x2d06800538d394c2),
+		"a copy of another rank": s.Copy(1),
+	} {
+		if !errors.Is(err, errShare) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if err := NewShare(0, nil, durable.Options{}).Begin(plan); !errors.Is(err, errShare) {
+		t.Errorf("a store of another node: %v", err)
+	}
+}
+
+func second(_ uint64, _ bool, err error) error { return err }

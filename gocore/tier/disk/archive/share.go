@@ -1,0 +1,311 @@
+package archive
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/zeebo/xxh3"
+	"golang.org/x/sys/unix"
+
+	"velocpy/gocore/base/memory"
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/tier/disk/durable"
+	"velocpy/gocore/tier/disk/segment"
+)
+
+var (
+	// ErrSent: a message is not what its sender has sent.
+	ErrSent = errors.New("bytes were changed on their way between ranks")
+	// ErrOtherArchive: on this node, the directory of the archive is not the one that the others write to.
+	ErrOtherArchive = errors.New("not the archive that the other ranks push into: it must lie on storage that all nodes share")
+	errShare        = errors.New("not in this rank's share of the plan")
+)
+
+// Share is what one rank does for a push of all ranks: it reads stores of its node, and writes the files that it leads. Its methods are safe for concurrent use,
+// except Begin, End and Close. The bytes of one copy are read in order.
+type Share struct {
+	stores map[int]durable.Options
+	to     durable.Options
+	rank   int
+	views  map[int]*durable.View
+	plan   *Plan
+	files  map[int64]*ledFile
+
+	mu    sync.Mutex
+	reads map[int]*reading // by number of the part: what this rank reads
+}
+
+// reading is a part that this rank reads.
+type reading struct {
+	view  *durable.View
+	moved *Moved
+	seen  *durable.Stream // of a plain part
+	gone  bool
+	wrong bool
+	err   error
+}
+
+// ledFile is a file of the archive that this rank writes.
+type ledFile struct {
+	vfs.File
+	written bool
+	start   int64 // of its segment, in the space of the archive
+}
+
+// NewShare prepares the share of a rank. Sources are the stores that it can read: its own, and those of its node.
+func NewShare(rank int, stores []Source, to durable.Options) *Share {
+	s := &Share{stores: map[int]durable.Options{}, to: to, rank: rank, views: map[int]*durable.View{}, files: map[int64]*ledFile{}}
+	for _, of := range stores {
+		s.stores[of.Rank] = of.Store
+	}
+	return s
+}
+
+// Begin takes a plan. The files that the rank leads are there already.
+func (s *Share) Begin(plan *Plan) error {
+	s.plan, s.reads = plan, map[int]*reading{}
+	for _, led := range plan.Files {
+		if led.Leader == s.rank {
+			if err := s.open(led.File); err != nil {
+				return fmt.Errorf("%s: %w", filepath.Join(s.to.Dir, segment.FileName(uint64(led.File)+1)), err)
+			}
+		}
+	}
+	for number := range plan.Parts {
+		if m := &plan.Parts[number]; m.Reader == s.rank {
+			r, err := s.find(m)
+			if err != nil {
+				return &RankError{m.Rank, s.stores[m.Rank].Dir, err}
+			}
+			s.reads[number] = r
+		}
+	}
+	return nil
+}
+
+// open opens a file of the archive, and verifies by its head that it is the one that the plan means.
+func (s *Share) open(number int64) error {
+	if s.files[number] != nil {
+		return nil
+	}
+	file, err := s.to.FS.Open(filepath.Join(s.to.Dir, segment.FileName(uint64(number)+1)), true, s.to.Direct)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+		return errors.Join(ErrOtherArchive, err)
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.own(file, number); err != nil {
+		return errors.Join(err, file.Close())
+	}
+	s.files[number] = &ledFile{File: segment.Behind(file, s.plan.Front), start: number * s.plan.Bytes}
+	return nil
+}
+
+// own verifies that a file is that of the plan.
+func (s *Share) own(file vfs.File, number int64) (err error) {
+	page, err := memory.Map(bufferPurpose, segment.HeadBytes)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, page.Unmap()) }()
+	p := page.Bytes(0, segment.HeadBytes)
+	if _, err := file.ReadAt(p, 0); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if head, _, ok := segment.ParseHead(p); !ok || head.Store != s.plan.Store || head.Number != uint64(number)+1 {
+		return ErrOtherArchive
+	}
+	return nil
+}
+
+// find finds a part in its store.
+func (s *Share) find(m *Moved) (*reading, error) {
+	view := s.views[m.Rank]
+	if view == nil {
+		o, ok := s.stores[m.Rank]
+		if !ok {
+			return nil, errShare
+		}
+		var err error
+		if view, err = durable.Read(o); err != nil {
+			return nil, err
+		}
+		s.views[m.Rank] = view
+	}
+	r := &reading{view: view, moved: m}
+	state := view.State()
+	id, _ := state.History(string(m.History))
+	row, ok := state.Find(id, m.key())
+	if r.gone = !ok || row.Serial != m.Serial; r.gone {
+		return r, nil
+	}
+	if m.Plain {
+		if r.seen = durable.NewStream(&row); r.seen == nil {
+			return nil, errShare
+		}
+	}
+	if row.Sums == nil {
+		rooms, err := view.Rooms(&row)
+		if err != nil {
+			return nil, err
+		}
+		r.err = view.NamesStore(rooms)
+	}
+	return r, nil
+}
+
+// transfer is a copy of the plan that this rank reads, and where its bytes are.
+func (s *Share) transfer(number int) (Transfer, *reading, error) {
+	if s.plan == nil || number < 0 || number >= len(s.plan.Copies) {
+		return Transfer{}, nil, errShare
+	}
+	c := s.plan.Copies[number]
+	r := s.reads[c.Part]
+	if r == nil {
+		return Transfer{}, nil, errShare
+	}
+	return c, r, nil
+}
+
+// Read reads bytes of a copy, from an offset of it on, and returns their sum, for Write. sound is false if the part cannot be read, as End reports, and its bytes
+// are not worth sending.
+func (s *Share) Read(copy int, at int64, p []byte) (sum uint64, sound bool, err error) {
+	c, r, err := s.transfer(copy)
+	if err != nil {
+		return 0, false, err
+	}
+	if at < 0 || int64(len(p)) > c.End-c.From-at {
+		return 0, false, errShare
+	}
+	if !s.read(r, c.From+at, p) {
+		return 0, false, nil
+	}
+	return xxh3.Hash(p), true, nil
+}
+
+// read reads bytes of a part, and notes if that fails.
+func (s *Share) read(r *reading, off int64, p []byte) (sound bool) {
+	s.mu.Lock()
+	bad := r.gone || r.wrong || r.err != nil
+	s.mu.Unlock()
+	if bad {
+		return false
+	}
+	space := r.view.Space()
+	space.Grow(off + int64(len(p)))
+	err := space.Read(off, p)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case vfs.Unreadable(err): // the medium has lost the bytes, and the other keys go on
+		r.wrong = true
+	case err != nil:
+		r.err = err
+	case r.seen != nil:
+		r.seen.Take(p)
+	}
+	return err == nil
+}
+
+// Write writes bytes that a rank has read to their place in a file that this rank leads. p is aligned to a page, and whole blocks.
+func (s *Share) Write(file, at int64, p []byte, sum uint64) error {
+	if xxh3.Hash(p) != sum {
+		return ErrSent
+	}
+	return s.write(file, at, p)
+}
+
+func (s *Share) write(number, at int64, p []byte) error {
+	f := s.files[number]
+	if f == nil || at < f.start || at+int64(len(p)) > f.start+segmentBytes {
+		return errShare
+	}
+	if _, err := f.WriteAt(p, at-f.start); err != nil {
+		return fmt.Errorf("%s: %w", filepath.Join(s.to.Dir, segment.FileName(uint64(number)+1)), err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f.written = true
+	return nil
+}
+
+// Copy copies a part that lies on the node of its leader, which is this rank.
+func (s *Share) Copy(copy int) (err error) {
+	c, r, err := s.transfer(copy)
+	if err != nil {
+		return err
+	}
+	buffer, err := memory.Map(bufferPurpose, min(copyBytes, c.End-c.From))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, buffer.Unmap()) }()
+	for at := int64(0); at < c.End-c.From; {
+		p := buffer.Bytes(0, min(buffer.Size(), c.End-c.From-at))
+		if !s.read(r, c.From+at, p) {
+			return nil
+		}
+		if err := s.write(c.File, c.At+at, p); err != nil {
+			return err
+		}
+		at += int64(len(p))
+	}
+	return nil
+}
+
+// End syncs what was written, and reports what came of the parts that this rank has read.
+func (s *Share) End() (report Report, err error) {
+	for number, f := range s.files {
+		if !f.written {
+			continue
+		}
+		f.written = false
+		if err := f.Sync(); err != nil {
+			return report, fmt.Errorf("%s: %w", filepath.Join(s.to.Dir, segment.FileName(uint64(number)+1)), err)
+		}
+	}
+	report = Report{Wrong: []int{}, Gone: []int{}, Failed: []Failed{}}
+	for number, r := range s.reads {
+		if r.seen != nil && !r.gone && r.err == nil && !r.seen.Sound() {
+			r.wrong = true
+		}
+		if !r.gone {
+			m := r.moved
+			current, err := r.view.Current(string(m.History), m.key(), m.Serial)
+			if r.gone = err == nil && !current; err != nil && r.err == nil {
+				r.err = err
+			}
+		}
+		switch {
+		case r.gone:
+			report.Gone = append(report.Gone, number)
+		case r.wrong:
+			report.Wrong = append(report.Wrong, number)
+		case r.err != nil:
+			report.Failed = append(report.Failed, Failed{number, r.err.Error()})
+		}
+	}
+	slices.Sort(report.Wrong)
+	slices.Sort(report.Gone)
+	slices.SortFunc(report.Failed, func(a, b Failed) int { return a.Part - b.Part })
+	s.plan, s.reads = nil, nil
+	return report, nil
+}
+
+// Close closes the stores and the files.
+func (s *Share) Close() error {
+	var errs []error
+	for _, f := range s.files {
+		errs = append(errs, f.Close())
+	}
+	for _, v := range s.views {
+		errs = append(errs, v.Close())
+	}
+	s.files, s.views = nil, nil
+	return errors.Join(errs...)
+}
