@@ -13,7 +13,7 @@ from typing import Any
 
 import velocpy
 from velocpy import errors, ondisk
-from velocpy.archive import push, pushing
+from velocpy.archive import push, together
 
 
 def communicator(kind: str) -> tuple[Any, int]:
@@ -32,8 +32,10 @@ def interrupted(*_: Any) -> Any:
 
 
 def work(folder: Path, what: str, ranks: Any, rank: int) -> dict[str, Any]:
-    from test_archive import SIZES, state_of, store_of
+    from test_archive import NODES, SIZES, state_of, store_of
 
+    folder = folder / what if what in NODES else folder
+    os.environ["VELOCPY_NODE"] = str(rank // 2 if what == "nodes" else 0)
     path = store_of(folder, rank)
     if what == "elsewhere" and rank == 1:
         # As on another node: what rank 0 finds under this name is another store, or none.
@@ -47,7 +49,7 @@ def work(folder: Path, what: str, ranks: Any, rank: int) -> dict[str, Any]:
         if what == "no path" and rank == 1:
             return asdict(push(b"\0", folder / "archive", ranks=ranks, files=2, timeout=60))  # type: ignore[arg-type]
         if what == "interrupted" and rank == 0:
-            pushing._push = interrupted  # type: ignore[assignment]
+            together.push_alone = interrupted
         if what == "locked" and rank == 0:
             push([store], folder / "archive")
             with velocpy.open(folder / "archive", **SIZES):
@@ -74,7 +76,7 @@ def unseen(name: str) -> Iterator[None]:
 
 
 def report(folder: Path, what: str, ranks: Any, rank: int) -> dict[str, Any]:
-    pushes = pushing._push
+    pushes = together.push_alone
     try:
         with unseen("elsewhere" if what == "elsewhere" and rank == 0 else ""):
             return {"pushed": work(folder, what, ranks, rank)}
@@ -82,7 +84,7 @@ def report(folder: Path, what: str, ranks: Any, rank: int) -> dict[str, Any]:
         facts = {"error": type(error).__name__, "text": str(error), "rank": getattr(error, "rank", None)}
         return facts | {"exists": (folder / "archive").exists()}
     finally:
-        pushing._push = pushes
+        together.push_alone = pushes
 
 
 def main(kind: str, folder: Path, *what: str) -> None:

@@ -7,6 +7,8 @@ be set by a variable, or for a while with `override`.
 ``VELOCPY_CORE``              path of the core to load instead of the one in the package
 ``VELOCPY_NODE_PROCESSES``    processes of the job on this node, which share budgets and processors; by
                               default what the launcher says: see `velocpy.node`
+``VELOCPY_NODE``              name of this node, where ranks push together; by default that of the
+                              host and its boot. Ranks of one name read each other's disks
 ``VELOCPY_MAX_PROCS``         processors the core may use; by default what the cgroup allows, and
                               where processes share the node the share of one, at most 8
 ``VELOCPY_GC_PERCENT``        Go's garbage collection target
@@ -39,6 +41,7 @@ from .errors import CoreUnavailable, InvalidArgument
 NAMES = (
     "core",
     "node_processes",
+    "node",
     "max_procs",
     "gc_percent",
     "memory_limit",
@@ -110,6 +113,19 @@ def node_processes() -> int:
     """
     text = _read("node_processes")
     return node.processes(os.environ) if text is None else _whole("node_processes", text, least=1)
+
+
+def node_name() -> str:
+    """What the node of this process is told from others by.
+
+    Examples
+    --------
+    >>> from velocpy import knobs
+    >>> with knobs.override(node="a"):
+    ...     knobs.node_name()
+    'a'
+    """
+    return _read("node") or node.name()
 
 
 def max_procs() -> int | None:

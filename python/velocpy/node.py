@@ -21,7 +21,9 @@ sets none of these sets ``VELOCPY_NODE_PROCESSES``, which then counts alone: see
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Mapping
+from pathlib import Path
 
 LAUNCHERS = (
     "LOCAL_WORLD_SIZE",
@@ -50,6 +52,23 @@ def processes(environment: Mapping[str, str]) -> int:
     """
     told = [_count(environment.get(name, "")) for name in LAUNCHERS]
     return max(1, *told, _slurm(environment))
+
+
+def name() -> str:
+    """What this node is told from others by: the name of its host, and the number of its last boot where the system
+    tells one. Containers on one machine may have the same.
+
+    Examples
+    --------
+    >>> from velocpy import node
+    >>> node.name() == node.name() != ""
+    True
+    """
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        boot = ""
+    return f"{socket.gethostname()} {boot}".strip()
 
 
 def rank(environment: Mapping[str, str]) -> int:

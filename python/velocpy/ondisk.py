@@ -333,10 +333,25 @@ class Opened:
     _open = False
 
     def __init__(self, **request: Any) -> None:
+        self._reserve()
+        self.open(**request)
+
+    def _reserve(self) -> None:
         self._number = next(_view_numbers)
         self._open = True
+
+    @classmethod
+    def reserved(cls: type[Self]) -> Self:
+        """A number for what is opened later, by `open`, or not at all."""
+        self = cls.__new__(cls)
+        self._reserve()
+        return self
+
+    def open(self, **request: Any) -> dict[str, Any]:
+        """Opens it, and returns what the core says of it."""
         #: What the core has said when it opened it.
         self.about, _ = self.ask(self._opens, **request)
+        return self.about
 
     def __enter__(self: Self) -> Self:
         return self
@@ -349,9 +364,9 @@ class Opened:
             with suppress(Exception):  # a destructor cannot raise; after a fork the core is the parent's
                 self.close()
 
-    def ask(self, op: str, data: Any = None, **request: Any) -> tuple[dict[str, Any], bytes]:
-        """One question about it. ``data`` is what some questions read, or fill: a writable buffer of bytes."""
-        return ask(data, op=op, view=self._number, **request)
+    def ask(self, op: str, buffer: Any = None, /, **request: Any) -> tuple[dict[str, Any], bytes]:
+        """One question about it. ``buffer`` is what some questions read, or fill."""
+        return ask(buffer, op=op, view=self._number, **request)
 
     def close(self) -> None:
         """Closes it; nothing if it is closed."""
@@ -385,10 +400,10 @@ class View(Opened):
         return b"".join(self.pages(op, **request))
 
 
-def ask(data: Any = None, **request: Any) -> tuple[dict[str, Any], bytes]:
+def ask(buffer: Any = None, /, **request: Any) -> tuple[dict[str, Any], bytes]:
     """A question to the core, and its answer: what its first line says, and what stands behind."""
     knobs.load_core()
-    head, _, body = _core.inspect(json.dumps(request), data).partition(b"\n")
+    head, _, body = _core.inspect(json.dumps(request), buffer).partition(b"\n")
     return json.loads(head), body
 
 

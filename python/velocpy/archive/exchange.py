@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,20 +13,48 @@ import numpy as np
 from velocpy.checks import require_seconds
 from velocpy.errors import InvalidType, WaitTimeout
 
-__all__ = ["Exchange", "exchange_of"]
+__all__ = ["Bytes", "Exchange", "Parcel", "exchange_of"]
+
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+
+#: Tells bytes from rank to rank from messages of the application on the same communicator.
+_TAG = 20_571
 
 #: Seconds between two looks at whether the others have come. MPI would wait by computing, and take a processor from
 #: those who work.
 _SHORTEST, _LONGEST = 0.0002, 0.02
+
+#: How many messages of gloo are waited for at once. Each has a thread, and buffers bound their number before.
+_MOST_PARCELS = 512
+
+
+class Parcel(Protocol):
+    """Bytes on their way from one rank to another. The buffer must stay as it is until they are done."""
+
+    def done(self) -> bool:
+        """Whether the buffer is free again, or filled. Raises what has failed."""
 
 
 class Exchange(Protocol):
     """The ranks of a run."""
 
     rank: int
+    size: int
 
     def all_gather(self, text: bytes) -> list[bytes]:
         """What each rank has said, by ranks. All of them make this call."""
+
+    def broadcast(self, text: bytes) -> bytes:
+        """What rank 0 has said. All of them make this call."""
+
+    def send(self, to: int, bytes_: Bytes) -> Parcel:
+        """Sends bytes to another rank, which receives as many. Bytes from one rank to another keep their order."""
+
+    def receive(self, sender: int, into: Bytes) -> Parcel:
+        """Receives bytes of another rank."""
+
+    def wait(self, parcel: Parcel) -> None:
+        """Waits until a parcel is done."""
 
 
 def exchange_of(ranks: Any, timeout: float | None) -> Exchange:
@@ -66,10 +95,11 @@ class _OfMpi:
     def __init__(self, comm: Any, timeout: float | None) -> None:
         self._comm, self._timeout = comm, timeout
         self.rank: int = comm.Get_rank()
+        self.size: int = comm.Get_size()
 
     def all_gather(self, text: bytes) -> list[bytes]:
         """Lengths first, and then the texts."""
-        lengths = np.empty(self._comm.Get_size(), np.int64)
+        lengths = np.empty(self.size, np.int64)
         lengths_sent = np.array([len(text)], np.int64)
         _await(self._comm.Iallgather(lengths_sent, lengths).Test, self._timeout)
         all_of_them = np.empty(int(lengths.sum()), np.uint8)
@@ -79,6 +109,36 @@ class _OfMpi:
         _await(self._comm.Iallgatherv(sent, received).Test, self._timeout)
         return [all_of_them[at : at + length].tobytes() for at, length in zip(starts, lengths, strict=True)]
 
+    def broadcast(self, text: bytes) -> bytes:
+        """The length first, and then the text."""
+        length = np.array([len(text)], np.int64)
+        _await(self._comm.Ibcast(length, root=0).Test, self._timeout)
+        said = np.frombuffer(text, np.uint8) if self.rank == 0 else np.empty(int(length[0]), np.uint8)
+        _await(self._comm.Ibcast(said, root=0).Test, self._timeout)
+        return said.tobytes()
+
+    def send(self, to: int, bytes_: Bytes) -> Parcel:
+        """Without waiting: MPI takes large messages when they are received."""
+        return _MpiParcel(self._comm.Isend(bytes_, dest=to, tag=_TAG))
+
+    def receive(self, sender: int, into: Bytes) -> Parcel:
+        """Without waiting."""
+        return _MpiParcel(self._comm.Irecv(into, source=sender, tag=_TAG))
+
+    def wait(self, parcel: Parcel) -> None:
+        """Looks again and again."""
+        _await(parcel.done, self._timeout)
+
+
+class _MpiParcel:
+    """A request of MPI."""
+
+    def __init__(self, request: Any) -> None:
+        self._request = request
+
+    def done(self) -> bool:
+        return bool(self._request.Test())
+
 
 class _OfTorch:
     """By a process group of torch.distributed."""
@@ -86,6 +146,8 @@ class _OfTorch:
     def __init__(self, group: Any, timeout: float | None) -> None:
         self._group, self._timeout = group, timeout
         self.rank: int = group.rank()
+        self.size: int = group.size()
+        self._threads: ThreadPoolExecutor | None = None
 
     def all_gather(self, text: bytes) -> list[bytes]:
         """Lengths first, and then the texts, each as long as the longest."""
@@ -100,8 +162,65 @@ class _OfTorch:
         from torch import distributed
 
         mine = torch.from_numpy(values)
-        all_of_them = [torch.empty_like(mine) for _ in range(self._group.size())]
+        all_of_them = [torch.empty_like(mine) for _ in range(self.size)]
         work = distributed.all_gather(all_of_them, mine, group=self._group, async_op=True)
         _await(work.is_completed, self._timeout)
         work.wait()
         return np.stack([values.numpy() for values in all_of_them])
+
+    def broadcast(self, text: bytes) -> bytes:
+        """The length first, and then the text."""
+        length = self._from_lowest(np.array([len(text)], np.int64))
+        said = np.zeros(max(int(length[0]), 1), np.uint8)
+        if self.rank == 0:
+            said[: len(text)] = np.frombuffer(text, np.uint8)
+        return self._from_lowest(said)[: int(length[0])].tobytes()
+
+    def _from_lowest(self, values: np.ndarray[Any, np.dtype[Any]]) -> np.ndarray[Any, np.dtype[Any]]:
+        import torch
+        from torch import distributed
+
+        said = torch.from_numpy(values)
+        lowest = distributed.get_global_rank(self._group, 0)
+        work: Any = distributed.broadcast(said, lowest, group=self._group, async_op=True)
+        _await(work.is_completed, self._timeout)
+        work.wait()
+        return values
+
+    def send(self, to: int, bytes_: Bytes) -> Parcel:
+        """By a thread that waits: gloo tells nobody else when it is done."""
+        import torch
+        from torch import distributed
+
+        other = distributed.get_global_rank(self._group, to)
+        return self._awaited(distributed.isend(torch.from_numpy(bytes_), other, group=self._group, tag=_TAG))
+
+    def receive(self, sender: int, into: Bytes) -> Parcel:
+        """By a thread that waits."""
+        import torch
+        from torch import distributed
+
+        other = distributed.get_global_rank(self._group, sender)
+        return self._awaited(distributed.irecv(torch.from_numpy(into), other, group=self._group, tag=_TAG))
+
+    def wait(self, parcel: Parcel) -> None:
+        """Looks again and again."""
+        _await(parcel.done, self._timeout)
+
+    def _awaited(self, work: Any) -> Parcel:
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(_MOST_PARCELS, thread_name_prefix="velocpy-parcel")
+        return _TorchParcel(self._threads.submit(work.wait))
+
+
+class _TorchParcel:
+    """A message of gloo."""
+
+    def __init__(self, waiting: Future[Any]) -> None:
+        self._waiting = waiting
+
+    def done(self) -> bool:
+        if not self._waiting.done():
+            return False
+        self._waiting.result()
+        return True

@@ -2,51 +2,32 @@
 
 from __future__ import annotations
 
-import json
+import mmap
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from velocpy import errors, paths
+from velocpy.budget import parse_size
 from velocpy.checks import require_seconds, require_whole
-from velocpy.errors import InvalidArgument, InvalidType, RankFailed, VelocError
-from velocpy.ondisk import Opened, View, bytes_of_path, bytes_of_text
+from velocpy.errors import InvalidArgument, InvalidType
 from velocpy.store import Store
 
-from .exchange import Exchange, exchange_of
+from .alone import Options, Pushed, push_alone, store_path
+from .exchange import exchange_of
+from .together import push_together
 
 if TYPE_CHECKING:
     from velocpy.backup import Place
 
 __all__ = ["Pushed", "push"]
 
-#: The most files that an archive has, and the most goroutines, each with 4 MiB, that copy.
-_MOST_FILES, _MOST_WRITERS = 1 << 17, 1 << 10
+#: The most files that an archive has, the most goroutines, each with 4 MiB, that copy, and the most buffers.
+_MOST_FILES, _MOST_WRITERS, _MOST_BUFFERS = 1 << 17, 1 << 10, 1 << 8
+_MOST_BUFFER = 1 << 30
 
-
-@dataclass(frozen=True)
-class Pushed:
-    """What `push` has done. Keys are counted over all histories."""
-
-    #: Keys that the archive has got, or got anew.
-    keys: int
-    #: Checkpoints of ranks that were copied for them.
-    parts: int
-    #: Bytes of these in the archive. What several checkpoints share counts once.
-    nbytes: int
-    #: Keys that the archive had in this version.
-    known: int
-    #: Keys that some ranks have and others have not. They were left out.
-    incomplete: int
-    #: Keys that a rank replaced or dropped before they were copied. They were left out; the next push takes what is
-    #: there then.
-    changed: int
-    #: Checkpoints whose bytes are not those captured, at most 100 of them. Their keys were left out.
-    damaged: tuple[str, ...]
-    #: Files of the archive to which something was appended.
-    files: int
+#: Bytes of a buffer, and how many there are for sending, and again for receiving.
+_BUFFER, _BUFFERS = 4 << 20, 8
 
 
 def push(
@@ -58,6 +39,8 @@ def push(
     partial: bool = False,
     histories: Iterable[str] | None = None,
     writers: int | None = None,
+    buffer: int | str | None = None,
+    buffers: int | None = None,
     timeout: float | None = None,
 ) -> Pushed:
     """Brings the checkpoints of all ranks that an archive lacks into the archive.
@@ -131,40 +114,37 @@ def push(
     [3 3 3 3 3 3 3 3 3 3]
     """
 
-    def options() -> _Options:
-        return _Options(
-            _path(archive, None, "archive"),
+    def options() -> Options:
+        return Options(
+            store_path(archive, None, "archive"),
             None if files is None else _at_most("files", files, _MOST_FILES),
             None if writers is None else _at_most("writers", writers, _MOST_WRITERS),
             bool(partial),
             None if histories is None else tuple(sorted(set(_names(histories)))),
+            _BUFFER if buffer is None else _whole_pages(buffer),
+            _BUFFERS if buffers is None else _at_most("buffers", buffers, _MOST_BUFFERS),
         )
 
     if ranks is not None:
-        return _push_together(exchange_of(ranks, timeout), stores, options, timeout)
+        return push_together(exchange_of(ranks, timeout), stores, options, timeout)
     if timeout is not None:
         require_seconds("timeout", timeout)
-    return _push(_numbered(stores, timeout), options())
-
-
-class _Options(NamedTuple):
-    """What all ranks have to agree about."""
-
-    archive: Path
-    files: int | None
-    writers: int | None
-    partial: bool
-    histories: tuple[str, ...] | None
-
-    def __str__(self) -> str:
-        given = self._asdict() | {"archive": str(self.archive)}
-        return ", ".join(f"{name}={value!r}" for name, value in given.items())
+    return push_alone(_numbered(stores, timeout), options())
 
 
 def _at_most(name: str, value: Any, most: int) -> int:
     if (number := require_whole(name, value, 1)) > most:
         raise InvalidArgument(f"{name} is {number}; give a number from 1 to {most}.")
     return number
+
+
+def _whole_pages(buffer: int | str) -> int:
+    nbytes = parse_size(buffer, "buffer")
+    if not mmap.PAGESIZE <= nbytes <= _MOST_BUFFER or nbytes % mmap.PAGESIZE:
+        raise InvalidArgument(
+            f"buffer is {buffer!r}; give a multiple of {mmap.PAGESIZE} bytes, at most {_MOST_BUFFER >> 30} GiB."
+        )
+    return nbytes
 
 
 def _names(histories: Iterable[str]) -> list[str]:
@@ -183,127 +163,9 @@ def _numbered(stores: Any, timeout: float | None) -> dict[int, Path]:
             f"stores is a {type(stores).__name__}; give a list of stores, or a mapping from ranks to them."
         )
     pairs = stores.items() if isinstance(stores, Mapping) else enumerate(stores)
-    found = {require_whole("a rank", rank, 0): _path(store, timeout) for rank, store in pairs}
+    found = {require_whole("a rank", rank, 0): store_path(store, timeout) for rank, store in pairs}
     if not found:
         raise InvalidArgument("stores has no store.")
     if len(set(found.values())) < len(found):
         raise InvalidArgument("two ranks have the same store; each rank has one of its own.")
     return found
-
-
-def _path(store: Any, timeout: float | None, what: str = "a store") -> Path:
-    """The directory of a store, in which everything captured is durable."""
-    if not isinstance(store, Store):
-        if not isinstance(store, (str, os.PathLike)):
-            raise InvalidType(f"{what} is a {type(store).__name__}; give a path.")
-        return Path(os.fsdecode(os.path.abspath(store)))  # noqa: PTH100 resolves no links
-    if not store.durable or store.path is None:
-        raise InvalidArgument("only a durable store has a directory that can be pushed: open it with a path.")
-    if not store._config["read_only"]:
-        store.wait("disk", timeout)
-    return store.path
-
-
-def _push(stores: Mapping[int, Path], options: _Options) -> Pushed:
-    target = options.archive
-    if target.is_dir():
-        paths.require_own(target)
-    request = {
-        "ranks": [{"rank": rank, "path": bytes_of_path(path)} for rank, path in stores.items()],
-        "files": options.files or 0,
-        "writers": options.writers or 0,
-        "partial": options.partial,
-        "histories": None if options.histories is None else [bytes_of_text(name) for name in options.histories],
-    }
-    with _Pushing(to=bytes_of_path(target), **request) as pushing:
-        while True:
-            facts, _ = pushing.ask("push_step", milliseconds=100)
-            if facts["done"]:
-                break
-    return Pushed(
-        facts["keys"], facts["parts"], facts["bytes"], facts["known"], facts["incomplete"], facts["changed"],
-        tuple(facts["damaged_parts"]), facts["files"],
-    )  # fmt: skip
-
-
-class _Pushing(Opened):
-    """A push that is under way."""
-
-    _opens, _closes = "push", "push_close"
-
-
-def _push_together(others: Exchange, store: Any, options: Callable[[], _Options], timeout: float | None) -> Pushed:
-    """What each rank does: it tells the lowest where its store lies, which pushes, and tells all what came of it."""
-    mine: BaseException | None = None
-    chosen: _Options | None = None
-    try:
-        if not isinstance(store, (str, os.PathLike, Store)):
-            raise InvalidType(f"with ranks=, stores is the store of this rank alone, and not a {type(store).__name__}.")
-        chosen, path = options(), _path(store, timeout)
-        text = json.dumps({"path": bytes_of_path(path), "store": _identity(path), "wanted": str(chosen)}).encode()
-    except BaseException as error:  # whatever it is, the others must not wait for this rank
-        mine, text = error, json.dumps({"error": f"{type(error).__name__}: {error}"}).encode()
-    told = [json.loads(said) for said in others.all_gather(text)]
-    _require_all(told, mine)
-    outcome = b""
-    if others.rank == 0 and chosen is not None:
-        mine, outcome = _lowest(told, chosen)
-    came = json.loads(others.all_gather(outcome)[0])
-    if mine is not None:
-        raise mine
-    if "error" in came:
-        raise _raised(came["error"], came["text"])
-    return Pushed(**{**came, "damaged": tuple(came["damaged"])})
-
-
-def _require_all(told: Sequence[Mapping[str, Any]], mine: BaseException | None) -> None:
-    """Raises, on every rank, what kept one from taking part."""
-    if mine is not None:
-        raise mine
-    for rank, said in enumerate(told):
-        if "error" in said:
-            failed = RankFailed(f"rank {rank} could not take part, and nothing was pushed: {said['error']}")
-            failed.rank = rank
-            raise failed
-    for rank, said in enumerate(told):
-        if said["wanted"] != told[0]["wanted"]:
-            raise InvalidArgument(
-                f"rank 0 pushes with {told[0]['wanted']}, and rank {rank} with {said['wanted']}. All ranks push into "
-                "one archive, with the same arguments. Nothing was pushed."
-            )
-
-
-def _lowest(told: Sequence[Mapping[str, Any]], options: _Options) -> tuple[BaseException | None, bytes]:
-    """What the lowest rank does: the error to raise, if there is one, and what it tells the others."""
-    try:
-        stores = {rank: Path(os.fsdecode(bytes.fromhex(said["path"]))) for rank, said in enumerate(told)}
-        for rank, path in stores.items():
-            _require_same(rank, path, told[rank]["store"])
-        return None, json.dumps(asdict(_push(stores, options))).encode()
-    except BaseException as error:  # the others wait for what came of it
-        return error, json.dumps({"error": type(error).__name__, "text": str(error)}).encode()
-
-
-def _identity(path: Path) -> str:
-    with View(path) as view:
-        return str(view.about["store"])
-
-
-def _require_same(rank: int, path: Path, identity: str) -> None:
-    try:
-        same = _identity(path) == identity
-    except errors.NotAStore:
-        same = False
-    if not same:
-        raise InvalidArgument(
-            f"the store of rank {rank} in {str(path)!r} cannot be read by rank 0: it lies on another node. Let the "
-            "ranks' stores lie on shared storage, or push the stores of each node into an archive of its own."
-        )
-
-
-def _raised(name: str, text: str) -> VelocError:
-    """The error of the lowest rank, on another one."""
-    kind = getattr(errors, name, VelocError)
-    if kind is RankFailed or not (isinstance(kind, type) and issubclass(kind, VelocError)):
-        kind = VelocError
-    return kind(f"rank 0 could not push: {text}")

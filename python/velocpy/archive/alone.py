@@ -1,0 +1,115 @@
+"""A push by one process, which reads the stores of all ranks itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from velocpy import paths
+from velocpy.errors import InvalidArgument, InvalidType
+from velocpy.ondisk import Opened, bytes_of_path, bytes_of_text
+from velocpy.store import Store
+
+__all__ = [
+    "Options", "Pushed", "Pushing", "push_alone", "pushed_of", "ranks_of", "request_of", "store_path", "target_of",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Pushed:
+    """What `push` has done. Keys are counted over all histories."""
+
+    #: Keys that the archive has got, or got anew.
+    keys: int
+    #: Checkpoints of ranks that were copied for them.
+    parts: int
+    #: Bytes of these in the archive. What several checkpoints share counts once.
+    nbytes: int
+    #: Keys that the archive had in this version.
+    known: int
+    #: Keys that some ranks have and others have not. They were left out.
+    incomplete: int
+    #: Keys that a rank replaced or dropped before they were copied. They were left out; the next push takes what is
+    #: there then.
+    changed: int
+    #: Checkpoints whose bytes are not those captured, at most 100 of them. Their keys were left out.
+    damaged: tuple[str, ...]
+    #: Files of the archive to which something was appended.
+    files: int
+
+
+class Options(NamedTuple):
+    """What all ranks have to agree about."""
+
+    archive: Path
+    files: int | None
+    writers: int | None
+    partial: bool
+    histories: tuple[str, ...] | None
+    buffer: int
+    buffers: int
+
+    def __str__(self) -> str:
+        given = self._asdict() | {"archive": str(self.archive)}
+        return ", ".join(f"{name}={value!r}" for name, value in given.items())
+
+
+def store_path(store: Any, timeout: float | None, what: str = "a store") -> Path:
+    """The directory of a store, in which everything captured is durable."""
+    if not isinstance(store, Store):
+        if not isinstance(store, (str, os.PathLike)):
+            raise InvalidType(f"{what} is a {type(store).__name__}; give a path.")
+        return Path(os.fsdecode(os.path.abspath(store)))  # noqa: PTH100 resolves no links
+    if not store.durable or store.path is None:
+        raise InvalidArgument("only a durable store has a directory that can be pushed: open it with a path.")
+    if not store._config["read_only"]:
+        store.wait("disk", timeout)
+    return store.path
+
+
+def push_alone(stores: Mapping[int, Path], options: Options) -> Pushed:
+    """A push by this process, which reads the stores of all ranks itself."""
+    with Pushing(to=target_of(options), ranks=ranks_of(stores), **request_of(options)) as pushing:
+        while True:
+            facts, _ = pushing.ask("push_step", milliseconds=100)
+            if facts["done"]:
+                return pushed_of(facts)
+
+
+def target_of(options: Options) -> str:
+    """The archive, as the core is told it. It is nobody else's."""
+    if options.archive.is_dir():
+        paths.require_own(options.archive)
+    return bytes_of_path(options.archive)
+
+
+def ranks_of(stores: Mapping[int, Path]) -> list[dict[str, Any]]:
+    """The stores of ranks, as the core is told them."""
+    return [{"rank": rank, "path": bytes_of_path(path)} for rank, path in stores.items()]
+
+
+def request_of(options: Options) -> dict[str, Any]:
+    """What the core has to know of a push besides its stores."""
+    return {
+        "files": options.files or 0,
+        "writers": options.writers or 0,
+        "partial": options.partial,
+        "histories": None if options.histories is None else [bytes_of_text(name) for name in options.histories],
+    }
+
+
+def pushed_of(facts: Mapping[str, Any]) -> Pushed:
+    """What the core says that it has done."""
+    return Pushed(
+        facts["keys"], facts["parts"], facts["bytes"], facts["known"], facts["incomplete"], facts["changed"],
+        tuple(facts["damaged_parts"]), facts["files"],
+    )  # fmt: skip
+
+
+class Pushing(Opened):
+    """A push that is under way."""
+
+    _opens, _closes = "push", "push_close"

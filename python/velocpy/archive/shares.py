@@ -1,0 +1,327 @@
+"""What one rank does of a plan: it reads, sends, receives and writes.
+
+Senders, receivers and writers are those of the paper (section 4.3). A rank reads what lies in its store, and sends it
+to the leader of the file, from a few buffers; the leader receives into a few buffers, and writes. What lies on the
+leader's own node it reads itself, with the threads that nothing from other nodes needs.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+
+from velocpy.errors import WaitTimeout
+from velocpy.ondisk import Opened
+
+from .exchange import Bytes, Exchange, Parcel
+
+__all__ = ["Carrying", "Share"]
+
+T = TypeVar("T")
+
+#: Behind the bytes of each message: their sum, and whether they are what the store has.
+_TRAILER = np.dtype([("sum", "<u8"), ("sound", "<u8")])
+
+#: Messages of one rank that a leader waits for at once.
+_AHEAD = 2
+
+#: Seconds between two looks, if nothing has come.
+_SHORTEST, _LONGEST = 0.0001, 0.002
+
+
+class Share(Opened):
+    """The part of the core in what a rank does."""
+
+    _opens, _closes = "share", "share_close"
+
+
+@dataclass(frozen=True)
+class _Message:
+    """A piece of a copy."""
+
+    copy: int
+    file: int
+    #: Where it begins, in the copy and in the archive.
+    at: int
+    place: int
+    nbytes: int
+
+
+@dataclass
+class _Work:
+    """What a plan has for one rank."""
+
+    #: By the other rank: to be sent to it, and to be received from it.
+    sent: dict[int, deque[_Message]] = field(default_factory=dict)
+    received: dict[int, deque[_Message]] = field(default_factory=dict)
+    #: Copies between two files of this node.
+    copied: deque[int] = field(default_factory=deque)
+
+    @classmethod
+    def of(cls, plan: Mapping[str, Any], rank: int, nbytes: int) -> _Work:
+        """The share of a rank, in messages of at most so many bytes."""
+        work = cls()
+        leaders = {led["file"]: led["leader"] for led in plan["files"] or ()}
+        for number, copy in enumerate(plan["copies"] or ()):
+            reader, leader = plan["parts"][copy["part"]]["reader"], leaders[copy["file"]]
+            if reader == leader == rank:
+                work.copied.append(number)
+            elif reader == rank:
+                work.sent.setdefault(leader, deque()).extend(_messages(number, copy, nbytes))
+            elif leader == rank:
+                work.received.setdefault(reader, deque()).extend(_messages(number, copy, nbytes))
+        return work
+
+
+def _messages(number: int, copy: Mapping[str, int], most: int) -> Iterator[_Message]:
+    length = copy["end"] - copy["from"]
+    for at in range(0, length, most):
+        yield _Message(number, copy["file"], at, copy["at"] + at, min(most, length - at))
+
+
+def _apart(all_of_them: list[T], chosen: Callable[[T], bool]) -> tuple[list[T], list[T]]:
+    """Those for which it holds, and the others."""
+    held = [(each, chosen(each)) for each in all_of_them]
+    return [each for each, holds in held if holds], [each for each, holds in held if not holds]
+
+
+class _Buffers:
+    """A fixed number of buffers, made when they are needed first. Direct I/O needs them aligned to pages."""
+
+    def __init__(self, count: int, nbytes: int) -> None:
+        self._left, self._nbytes = count, nbytes
+        self._free: deque[Bytes] = deque()
+
+    def take(self) -> Bytes | None:
+        """A buffer; None while all are in use."""
+        if self._free:
+            return self._free.popleft()
+        if self._left == 0:
+            return None
+        self._left -= 1
+        return np.frombuffer(mmap.mmap(-1, self._nbytes + mmap.PAGESIZE), np.uint8)
+
+    def give(self, buffer: Bytes) -> None:
+        """Gives a buffer back."""
+        self._free.append(buffer)
+
+
+class Carrying:
+    """Carries out the shares of one rank in the plans of a push.
+
+    Parameters
+    ----------
+    share
+        What of it the core does.
+    others
+        The ranks. All of them carry out the same plans.
+    nbytes, buffers, writers
+        Bytes of a buffer, buffers for sending and as many for receiving, and threads that read and write.
+    timeout
+        Seconds without any progress after which another rank is given up; None: never.
+    """
+
+    def __init__(
+        self, share: Share, others: Exchange, nbytes: int, buffers: int, writers: int, timeout: float | None
+    ) -> None:
+        self._share, self._others, self._nbytes, self._writers, self._timeout = share, others, nbytes, writers, timeout
+        self._outgoing, self._incoming = _Buffers(buffers, nbytes), _Buffers(buffers, nbytes)
+        self._threads = ThreadPoolExecutor(writers, thread_name_prefix="velocpy-share")
+        self._failed: BaseException | None = None
+
+    def close(self) -> None:
+        """Waits for the threads."""
+        self._threads.shutdown()
+
+    def carry_out(self, text: bytes) -> Mapping[str, Any]:
+        """Carries out a plan, and returns what this rank reports of it.
+
+        Whatever fails, all messages of the plan are exchanged, so that no other rank waits for them; then the first
+        error is raised.
+
+        Raises
+        ------
+        WaitTimeout
+            Another rank made no progress.
+        """
+        self._failed = None
+        try:
+            self._share.ask("share_begin", np.frombuffer(bytearray(text), np.uint8))
+        except BaseException as error:  # the others wait for messages of this rank all the same
+            self._failed = error
+        self._run(_Work.of(json.loads(text), self._others.rank, self._nbytes))
+        if self._failed is None:
+            report, _ = self._share.ask("share_end")
+            return report
+        raise self._failed
+
+    def _run(self, work: _Work) -> None:
+        stages = _Stages(self, work)
+        pause, moved = _SHORTEST, time.monotonic()
+        while stages.unfinished():
+            try:
+                if stages.step():
+                    pause, moved = _SHORTEST, time.monotonic()
+                    continue
+                if stages.at_work():
+                    moved = time.monotonic()
+                elif self._timeout is not None and time.monotonic() - moved > self._timeout:
+                    raise WaitTimeout(
+                        f"for {self._timeout} s nothing has come from rank {stages.awaited()}. Nothing of this part of "
+                        "the push is in the archive. The communicator has calls under way, and must not be used any "
+                        "more."
+                    )
+                time.sleep(pause)
+                pause = min(2 * pause, _LONGEST)
+            except WaitTimeout:
+                raise
+            except BaseException as error:
+                if self._failed is not None:
+                    raise  # a second time: the others are left alone with it
+                self._failed = error
+
+
+class _Stages:
+    """The stages through which the messages of a plan go, and what is under way in each."""
+
+    def __init__(self, carrying: Carrying, work: _Work) -> None:
+        self._c, self._work = carrying, work
+        self._reading: dict[int, tuple[_Message, Bytes, Future[Any]]] = {}  # by the rank that gets it: one at once
+        self._sending: list[tuple[int, Bytes, Parcel]] = []
+        self._receiving: dict[int, deque[tuple[_Message, Bytes, Parcel]]] = {rank: deque() for rank in work.received}
+        self._writing: list[tuple[Bytes, Future[Any]]] = []
+        self._copying: list[Future[Any]] = []
+        self._first = 0  # whose turn it is to be read for
+
+    def unfinished(self) -> bool:
+        """Whether anything is left to be done."""
+        work = self._work
+        return bool(
+            self._reading or self._sending or self._writing or self._copying or work.copied
+            or any(work.sent.values()) or any(work.received.values()) or any(self._receiving.values())
+        )  # fmt: skip
+
+    def at_work(self) -> bool:
+        """Whether a thread of this rank reads or writes."""
+        return bool(self._reading or self._writing or self._copying)
+
+    def awaited(self) -> str:
+        """The ranks that this one waits for."""
+        ranks = {rank for rank, all_of_them in self._receiving.items() if all_of_them}
+        return " and ".join(map(str, sorted(ranks | {rank for rank, _, _ in self._sending}))) or "itself"
+
+    def step(self) -> bool:
+        """Does what can be done without waiting; whether it was anything."""
+        some = False
+        for move in (
+            self._receive, self._write, self._written, self._send, self._sent, self._read, self._copy, self._copied
+        ):  # fmt: skip
+            some = move() or some
+        return some
+
+    def _receive(self) -> bool:
+        """Lets the next messages of all ranks come, by turns, as long as there are buffers."""
+        some = False
+        for rank, waiting in self._work.received.items():
+            coming = self._receiving[rank]
+            if waiting and len(coming) < _AHEAD and (buffer := self._c._incoming.take()) is not None:
+                message = waiting.popleft()
+                into = buffer[: message.nbytes + _TRAILER.itemsize]
+                coming.append((message, buffer, self._c._others.receive(rank, into)))
+                some = True
+        return some
+
+    def _write(self) -> bool:
+        """Hands what has come over to the threads that write."""
+        some = False
+        for coming in self._receiving.values():
+            while coming and coming[0][2].done():
+                message, buffer, _ = coming.popleft()
+                some = True
+                told = buffer[message.nbytes : message.nbytes + _TRAILER.itemsize].view(_TRAILER)[0]
+                if not told["sound"] or self._c._failed is not None:
+                    self._c._incoming.give(buffer)
+                    continue
+                self._writing.append((buffer, self._submit(self._write_one, message, buffer, int(told["sum"]))))
+        return some
+
+    def _write_one(self, message: _Message, buffer: Bytes, told: int) -> None:
+        self._c._share.ask("share_write", buffer[: message.nbytes], file=message.file, at=message.place, sum=told)
+
+    def _written(self) -> bool:
+        done, self._writing = _apart(self._writing, lambda each: each[1].done())
+        for buffer, written in done:
+            self._c._incoming.give(buffer)
+            self._note(written)
+        return bool(done)
+
+    def _read(self) -> bool:
+        """Reads the next message for each rank that nothing is read for, by turns, as long as there are buffers."""
+        some = False
+        ranks = [rank for rank, waiting in self._work.sent.items() if waiting and rank not in self._reading]
+        for rank in ranks[self._first % max(len(ranks), 1) :] + ranks[: self._first % max(len(ranks), 1)]:
+            if (buffer := self._c._outgoing.take()) is None:
+                break
+            message = self._work.sent[rank].popleft()
+            self._reading[rank] = (message, buffer, self._submit(self._read_one, message, buffer))
+            self._first += 1
+            some = True
+        return some
+
+    def _read_one(self, message: _Message, buffer: Bytes) -> None:
+        trailer = buffer[message.nbytes : message.nbytes + _TRAILER.itemsize].view(_TRAILER)
+        trailer["sound"] = 0
+        if self._c._failed is None:
+            told, _ = self._c._share.ask("share_read", buffer[: message.nbytes], copy=message.copy, at=message.at)
+            trailer["sum"], trailer["sound"] = told["sum"], told["sound"]
+
+    def _send(self) -> bool:
+        some = False
+        for rank, (message, buffer, read) in list(self._reading.items()):
+            if read.done():
+                del self._reading[rank]
+                self._note(read)
+                sent = self._c._others.send(rank, buffer[: message.nbytes + _TRAILER.itemsize])
+                self._sending.append((rank, buffer, sent))
+                some = True
+        return some
+
+    def _sent(self) -> bool:
+        done, self._sending = _apart(self._sending, lambda each: each[2].done())
+        for _, buffer, _ in done:
+            self._c._outgoing.give(buffer)
+        return bool(done)
+
+    def _copy(self) -> bool:
+        """Copies what lies on this node, with the threads that nothing else needs."""
+        if self._c._failed is not None:
+            self._work.copied.clear()
+        some = False
+        while self._work.copied and len(self._copying) + len(self._writing) + len(self._reading) < self._c._writers:
+            number = self._work.copied.popleft()
+            self._copying.append(self._submit(self._c._share.ask, "share_copy", None, copy=number))
+            some = True
+        return some
+
+    def _copied(self) -> bool:
+        done, self._copying = _apart(self._copying, lambda each: each.done())
+        for copied in done:
+            self._note(copied)
+        return bool(done)
+
+    def _submit(self, call: Callable[..., Any], *arguments: Any, **more: Any) -> Future[Any]:
+        return self._c._threads.submit(call, *arguments, **more)
+
+    def _note(self, done: Future[Any]) -> None:
+        """Keeps the first error."""
+        error = done.exception()
+        if error is not None and self._c._failed is None:
+            self._c._failed = error

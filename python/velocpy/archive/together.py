@@ -1,0 +1,233 @@
+"""A push that all ranks of a run make together, by the communicator that the application has.
+
+The lowest rank knows the catalogs of all stores. It plans what is copied next, and commits the keys whose parts have
+arrived. All ranks carry its plans out: see `velocpy.archive.shares`. If it can read the stores of all, it pushes alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from velocpy import errors, knobs
+from velocpy.errors import InvalidArgument, InvalidType, RankFailed, VelocError
+from velocpy.ondisk import Opened, View, bytes_of_path
+from velocpy.store import Store
+
+from .alone import Options, Pushed, Pushing, push_alone, pushed_of, ranks_of, request_of, store_path, target_of
+from .exchange import Exchange
+from .shares import Carrying, Share
+
+__all__ = ["push_together"]
+
+T = TypeVar("T")
+
+#: Goroutines that the core has by default, and threads of a rank that read and write.
+_WRITERS = 8
+
+#: Bytes of one message with metadata.
+_PIECE = 16 << 20
+
+
+def push_together(others: Exchange, store: Any, options: Callable[[], Options], timeout: float | None) -> Pushed:
+    """What each rank does: it says where its store lies, and takes part in what the lowest plans."""
+    mine: BaseException | None = None
+    chosen: Options | None = None
+    path = Path()
+    try:
+        if not isinstance(store, (str, os.PathLike, Store)):
+            raise InvalidType(f"with ranks=, stores is the store of this rank alone, and not a {type(store).__name__}.")
+        chosen, path = options(), store_path(store, timeout)
+        said = {"path": bytes_of_path(path), "store": _identity(path), "wanted": str(chosen), "node": knobs.node_name()}
+    except BaseException as error:  # whatever it is, the others must not wait for this rank
+        mine, said = error, {"error": f"{type(error).__name__}: {error}"}
+    told = [json.loads(each) for each in others.all_gather(json.dumps(said).encode())]
+    _require_all(told, mine)
+    assert chosen is not None
+    run = _Run(others, chosen, path, told, timeout)
+    nodes = run.decided(lambda: _nodes(told))
+    if len(set(nodes)) == 1:
+        return Pushed(**_damage_as_tuple(run.decided(lambda: asdict(push_alone(run.stores(nodes, 0), chosen)))))
+    return run.push(nodes)
+
+
+def _damage_as_tuple(pushed: Mapping[str, Any]) -> dict[str, Any]:
+    return {**pushed, "damaged": tuple(pushed["damaged"])}
+
+
+def _require_all(told: Sequence[Mapping[str, Any]], mine: BaseException | None) -> None:
+    """Raises, on every rank, what kept one from taking part."""
+    _require_nobody_failed([said.get("error") for said in told], mine, "could not take part, and nothing was pushed")
+    for rank, said in enumerate(told):
+        if said["wanted"] != told[0]["wanted"]:
+            raise InvalidArgument(
+                f"rank 0 pushes with {told[0]['wanted']}, and rank {rank} with {said['wanted']}. All ranks push into "
+                "one archive, with the same arguments. Nothing was pushed."
+            )
+
+
+def _require_nobody_failed(whys: Sequence[str | None], mine: BaseException | None, what: str) -> None:
+    """Raises this rank's own error, or what another one says of its."""
+    if mine is not None:
+        raise mine
+    for rank, why in enumerate(whys):
+        if why is not None:
+            failed = RankFailed(f"rank {rank} {what}: {why}")
+            failed.rank = rank
+            raise failed
+
+
+def _nodes(told: Sequence[Mapping[str, Any]]) -> list[int]:
+    """The number of each rank's node. A rank whose store cannot be read on the node of its name is a node by itself."""
+    numbers: dict[str, int] = {}
+    nodes = [numbers.setdefault(said["node"], len(numbers)) for said in told]
+    for rank, said in enumerate(told):
+        if nodes[rank] == 0 and not _is_read_here(Path(os.fsdecode(bytes.fromhex(said["path"]))), said["store"]):
+            nodes[rank] = len(told) + rank
+    return nodes
+
+
+def _identity(path: Path) -> str:
+    with View(path) as view:
+        return str(view.about["store"])
+
+
+def _is_read_here(path: Path, identity: str) -> bool:
+    try:
+        return _identity(path) == identity
+    except errors.NotAStore:
+        return False
+
+
+def _raised(name: str, text: str) -> VelocError:
+    """The error of the lowest rank, on another one."""
+    kind = getattr(errors, name, VelocError)
+    if kind is RankFailed or not (isinstance(kind, type) and issubclass(kind, VelocError)):
+        kind = VelocError
+    return kind(f"rank 0 could not push: {text}")
+
+
+class _Run:
+    """The ranks that push, and what they have agreed about."""
+
+    def __init__(
+        self, others: Exchange, options: Options, path: Path, told: Sequence[Mapping[str, Any]], timeout: float | None
+    ) -> None:
+        self._others, self._options, self._path, self._told, self._timeout = others, options, path, told, timeout
+        self._lowest = others.rank == 0
+
+    def stores(self, nodes: Sequence[int], node: int) -> dict[int, Path]:
+        """The stores of the ranks of a node."""
+        return {
+            rank: Path(os.fsdecode(bytes.fromhex(said["path"])))
+            for rank, said in enumerate(self._told)
+            if nodes[rank] == node
+        }
+
+    def decided(self, decide: Callable[[], T]) -> T:
+        """What the lowest rank decides, on every rank; if it raises, all do."""
+        outcome, mine = b"", None
+        if self._lowest:
+            try:
+                outcome = json.dumps({"decided": decide()}).encode()
+            except BaseException as error:  # the others wait for what came of it
+                mine, outcome = error, json.dumps({"error": type(error).__name__, "text": str(error)}).encode()
+        came = json.loads(self._others.broadcast(outcome))
+        if mine is not None:
+            raise mine
+        if "error" in came:
+            raise _raised(came["error"], came["text"])
+        decided: T = came["decided"]
+        return decided
+
+    def gathered(self, do: Callable[[], T]) -> list[T]:
+        """What each rank has done, by ranks; if one has raised, all do."""
+        mine: BaseException | None = None
+        try:
+            said = json.dumps({"done": do()})
+        except BaseException as error:  # the others wait for this rank
+            mine, said = error, json.dumps({"error": f"{type(error).__name__}: {error}"})
+        told = [json.loads(each) for each in self._others.all_gather(said.encode())]
+        _require_nobody_failed(
+            [each.get("error") for each in told], mine, "failed, and what was being brought is not in the archive"
+        )
+        return [each["done"] for each in told]
+
+    def push(self, nodes: Sequence[int]) -> Pushed:
+        """A push of ranks on several nodes: numbers of them, by ranks."""
+        options, rank = self._options, self._others.rank
+        near = self.stores(nodes, nodes[rank])
+        with Pushing.reserved() as pushing, Share.reserved() as share:
+            self._collect(nodes, pushing)
+            self.decided(lambda: self._open(pushing))
+            self.gathered(lambda: share.open(to=bytes_of_path(options.archive), ranks=ranks_of(near), rank=rank))
+            carrying = Carrying(
+                share, self._others, options.buffer, options.buffers, options.writers or _WRITERS, self._timeout
+            )
+            try:
+                while self._brought_some(pushing, carrying, nodes):
+                    pass
+            finally:
+                carrying.close()
+            facts = self.decided(lambda: pushing.ask("push_done")[0])
+        return pushed_of(facts)
+
+    def _brought_some(self, pushing: Pushing, carrying: Carrying, nodes: Sequence[int]) -> bool:
+        """Plans, copies and commits; False if nothing is left to be brought."""
+        plan = self._plan(pushing, nodes)
+        if json.loads(plan)["done"]:
+            return False
+        reports = self.gathered(lambda: carrying.carry_out(plan))
+        self.decided(lambda: self._land(pushing, reports))
+        return True
+
+    def _collect(self, nodes: Sequence[int], pushing: Pushing) -> None:
+        """Brings the metadata of stores on other nodes to the lowest rank."""
+        away = nodes[self._others.rank] != nodes[0]
+        with _Metadata.reserved() as metadata:
+            lengths = self.gathered(lambda: metadata.open(path=bytes_of_path(self._path))["bytes"] if away else 0)
+            if away:
+                for at in range(0, lengths[self._others.rank], _PIECE):
+                    piece = np.empty(min(_PIECE, lengths[self._others.rank] - at), np.uint8)
+                    metadata.ask("metadata_read", piece, **{"from": at})
+                    self._others.wait(self._others.send(0, piece))
+            if self._lowest:
+                for rank, length in enumerate(lengths):
+                    if length > 0:
+                        whole = np.empty(length, np.uint8)
+                        for at in range(0, length, _PIECE):
+                            self._others.wait(self._others.receive(rank, whole[at : at + _PIECE]))
+                        pushing.ask("push_metadata", whole, rank=rank)
+
+    def _open(self, pushing: Pushing) -> None:
+        every = {rank: Path(os.fsdecode(bytes.fromhex(said["path"]))) for rank, said in enumerate(self._told)}
+        pushing.open(to=target_of(self._options), ranks=ranks_of(every), **request_of(self._options))
+
+    def _plan(self, pushing: Pushing, nodes: Sequence[int]) -> bytes:
+        """What is to be done next, on every rank."""
+        plan = b""
+
+        def make() -> None:
+            nonlocal plan
+            following: int | None = 0
+            while following is not None:
+                head, page = pushing.ask("push_plan", nodes=list(nodes), **{"from": following})
+                plan, following = plan + page, head["next"]
+
+        self.decided(make)
+        return self._others.broadcast(plan)
+
+    def _land(self, pushing: Pushing, reports: Sequence[Any]) -> None:
+        pushing.ask("push_land", np.frombuffer(bytearray(json.dumps(reports).encode()), np.uint8))
+
+
+class _Metadata(Opened):
+    """All of a store but the bytes of its checkpoints, for the lowest rank."""
+
+    _opens, _closes = "metadata", "metadata_close"
