@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -40,6 +42,8 @@ def work(folder: Path, what: str, ranks: Any, rank: int) -> dict[str, Any]:
     if what == "elsewhere" and rank == 1:
         # As on another node: what rank 0 finds under this name is another store, or none.
         path = folder / "elsewhere"
+    if what.startswith("killed"):
+        return killed(folder, what, ranks, rank)
     with velocpy.open(path, **SIZES) as store:
         for step in range(4):
             store.history("forward").checkpoint(step, **state_of(rank, step), meta={"loss": step / 2})
@@ -56,6 +60,22 @@ def work(folder: Path, what: str, ranks: Any, rank: int) -> dict[str, Any]:
                 return asdict(push(store, folder / "archive", ranks=ranks, files=2, timeout=60))
         files = {"other files": 3, "no files": 0}.get(what, 2) if rank == 1 else 2
         return asdict(push(store, folder / "archive", ranks=ranks, files=files, timeout=60))
+
+
+def killed(folder: Path, what: str, ranks: Any, rank: int) -> dict[str, Any]:
+    """Pushes after every step, until one of the ranks, ``killed:RANK:SECONDS``, kills itself."""
+    from test_archive import SIZES, state_of, store_of
+
+    _, who, seconds = what.split(":")
+    os.environ["VELOCPY_NODE"] = str(rank // 2)
+    with velocpy.open(store_of(folder, rank), **SIZES) as store:
+        push(store, folder / "archive", ranks=ranks, files=2, timeout=20)
+        if rank == int(who):
+            threading.Timer(float(seconds), os.kill, (os.getpid(), signal.SIGKILL)).start()
+        for step in range(1000):
+            store.history("forward").checkpoint(step, **state_of(rank, step), meta={"loss": step / 2})
+            push(store, folder / "archive", ranks=ranks, files=2, buffer=4096, timeout=20)
+    raise AssertionError("no rank was killed")
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -17,8 +18,10 @@ OPEN_MPI = {
 }
 
 
-def launch_ranks(script: Path, count: int, *arguments: object) -> None:
-    """Runs a script as so many ranks of torch.distributed, and waits until all have ended well."""
+def launch_ranks(script: Path, count: int, *arguments: object, killed: int | None = None) -> None:
+    """Runs a script as so many ranks of torch.distributed, and waits until all have ended well, but one that kills
+    itself.
+    """
     shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port()), "WORLD_SIZE": str(count)}
     running = [
         subprocess.Popen(
@@ -31,7 +34,8 @@ def launch_ranks(script: Path, count: int, *arguments: object) -> None:
         for rank in range(count)
     ]
     said = [each.communicate(timeout=120)[0] for each in running]
-    assert [each.returncode for each in running] == [0] * count, "\n".join(said)
+    ended = [-signal.SIGKILL if rank == killed else 0 for rank in range(count)]
+    assert [each.returncode for each in running] == ended, "\n".join(said)
 
 
 def _free_port() -> int:

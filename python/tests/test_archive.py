@@ -407,6 +407,38 @@ def test_ranks_of_torch_on_several_nodes(tmp_path: Path) -> None:
     require_travelled(tmp_path, 4, together(4, tmp_path, *NODES))
 
 
+#: Real kills of a rank. More were played by hand, with other moments.
+KILLS = 3
+
+
+@pytest.mark.parametrize("turn", range(KILLS))
+def test_a_rank_that_is_killed(turn: int, tmp_path: Path) -> None:
+    """Whichever rank dies, and whenever: the others raise within their timeout, what was in the archive is there, each
+    key as a whole, and a push of what is left of the stores completes it.
+    """
+    pytest.importorskip("torch")
+    moment = random.Random(f"{os.environ.get('VELOCPY_TURN')} {turn}")
+    who, count = moment.randrange(4), 4
+    launch_ranks(RANK, count, "torch", tmp_path, f"killed:{who}:{moment.random() * 1.5}", killed=who)
+    for rank in range(count):
+        if rank != who:
+            (said,) = json.loads((tmp_path / f"report-{rank}.json").read_text()).values()
+            assert said["error"] in ("RankFailed", "WaitTimeout"), said
+    if (tmp_path / "archive").exists():
+        assert ondisk.check(tmp_path / "archive", read_data=True).sound
+        require(tmp_path / "archive", count, kept_steps(tmp_path / "archive"))
+    push([store_of(tmp_path, rank) for rank in range(count)], tmp_path / "archive")
+    whole = set.intersection(*(set(kept_steps(store_of(tmp_path, rank))) for rank in range(count)))
+    assert set(kept_steps(tmp_path / "archive")) >= whole
+    require(tmp_path / "archive", count, kept_steps(tmp_path / "archive"))
+
+
+def kept_steps(path: Path) -> list[int]:
+    """The keys of the history in a store; of an archive, those that are complete."""
+    with velocpy.open(path, mode="r") as store:
+        return sorted(int(key) for key in store.history("forward"))
+
+
 def under_mpi(count: int, tmp_path: Path, *what: str) -> list[dict[str, Any]]:
     """What so many ranks of MPI say of a push."""
     pytest.importorskip("mpi4py")
@@ -471,6 +503,9 @@ class Alone:
 
     def Iallgatherv(self, sent: Any, received: Any) -> Any:
         received[0][:] = sent
+        return self
+
+    def Ibcast(self, _: Any, root: int) -> Any:
         return self
 
     def Test(self) -> bool:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import numpy as np
 
 from velocpy.checks import require_seconds
-from velocpy.errors import InvalidType, WaitTimeout
+from velocpy.errors import InvalidType, RankFailed, VelocError, WaitTimeout
 
 __all__ = ["Bytes", "Exchange", "Parcel", "exchange_of"]
 
@@ -23,9 +24,6 @@ _TAG = 20_571
 #: Seconds between two looks at whether the others have come. MPI would wait by computing, and take a processor from
 #: those who work.
 _SHORTEST, _LONGEST = 0.0002, 0.02
-
-#: How many messages of gloo are waited for at once. Each has a thread, and buffers bound their number before.
-_MOST_PARCELS = 512
 
 
 class Parcel(Protocol):
@@ -89,6 +87,23 @@ def _await(arrived: Callable[[], bool], timeout: float | None) -> None:
         pause = min(2 * pause, _LONGEST)
 
 
+@contextmanager
+def _named(other: int | None) -> Iterator[None]:
+    """Errors of MPI and of gloo, which are `RuntimeError`, say which rank is concerned, as far as that is known."""
+    try:
+        yield
+    except VelocError:
+        raise
+    except RuntimeError as error:
+        who = "another rank" if other is None else f"rank {other}"
+        failed = RankFailed(
+            f"the connection to {who} has failed; it may have died. What was being brought is not in the archive. "
+            f"The communicator must not be used any more: {error}"
+        )
+        failed.rank = other
+        raise failed from error
+
+
 class _OfMpi:
     """By a communicator of mpi4py."""
 
@@ -101,29 +116,36 @@ class _OfMpi:
         """Lengths first, and then the texts."""
         lengths = np.empty(self.size, np.int64)
         lengths_sent = np.array([len(text)], np.int64)
-        _await(self._comm.Iallgather(lengths_sent, lengths).Test, self._timeout)
+        self._all(lambda: self._comm.Iallgather(lengths_sent, lengths))
         all_of_them = np.empty(int(lengths.sum()), np.uint8)
         sent = np.frombuffer(text, np.uint8)
         starts = np.concatenate(([0], np.cumsum(lengths)[:-1]))
         received = [all_of_them, (lengths.tolist(), starts.tolist())]
-        _await(self._comm.Iallgatherv(sent, received).Test, self._timeout)
+        self._all(lambda: self._comm.Iallgatherv(sent, received))
         return [all_of_them[at : at + length].tobytes() for at, length in zip(starts, lengths, strict=True)]
 
     def broadcast(self, text: bytes) -> bytes:
         """The length first, and then the text."""
         length = np.array([len(text)], np.int64)
-        _await(self._comm.Ibcast(length, root=0).Test, self._timeout)
+        self._all(lambda: self._comm.Ibcast(length, root=0))
         said = np.frombuffer(text, np.uint8) if self.rank == 0 else np.empty(int(length[0]), np.uint8)
-        _await(self._comm.Ibcast(said, root=0).Test, self._timeout)
+        self._all(lambda: self._comm.Ibcast(said, root=0))
         return said.tobytes()
+
+    def _all(self, begin: Callable[[], Any]) -> None:
+        """Begins a call of all ranks, and waits for them."""
+        with _named(None):
+            _await(begin().Test, self._timeout)
 
     def send(self, to: int, bytes_: Bytes) -> Parcel:
         """Without waiting: MPI takes large messages when they are received."""
-        return _MpiParcel(self._comm.Isend(bytes_, dest=to, tag=_TAG))
+        with _named(to):
+            return _MpiParcel(to, self._comm.Isend(bytes_, dest=to, tag=_TAG))
 
     def receive(self, sender: int, into: Bytes) -> Parcel:
         """Without waiting."""
-        return _MpiParcel(self._comm.Irecv(into, source=sender, tag=_TAG))
+        with _named(sender):
+            return _MpiParcel(sender, self._comm.Irecv(into, source=sender, tag=_TAG))
 
     def wait(self, parcel: Parcel) -> None:
         """Looks again and again."""
@@ -133,11 +155,12 @@ class _OfMpi:
 class _MpiParcel:
     """A request of MPI."""
 
-    def __init__(self, request: Any) -> None:
-        self._request = request
+    def __init__(self, other: int, request: Any) -> None:
+        self._other, self._request = other, request
 
     def done(self) -> bool:
-        return bool(self._request.Test())
+        with _named(self._other):
+            return bool(self._request.Test())
 
 
 class _OfTorch:
@@ -147,7 +170,6 @@ class _OfTorch:
         self._group, self._timeout = group, timeout
         self.rank: int = group.rank()
         self.size: int = group.size()
-        self._threads: ThreadPoolExecutor | None = None
 
     def all_gather(self, text: bytes) -> list[bytes]:
         """Lengths first, and then the texts, each as long as the longest."""
@@ -163,9 +185,7 @@ class _OfTorch:
 
         mine = torch.from_numpy(values)
         all_of_them = [torch.empty_like(mine) for _ in range(self.size)]
-        work = distributed.all_gather(all_of_them, mine, group=self._group, async_op=True)
-        _await(work.is_completed, self._timeout)
-        work.wait()
+        self._all(lambda: distributed.all_gather(all_of_them, mine, group=self._group, async_op=True))
         return np.stack([values.numpy() for values in all_of_them])
 
     def broadcast(self, text: bytes) -> bytes:
@@ -182,10 +202,15 @@ class _OfTorch:
 
         said = torch.from_numpy(values)
         lowest = distributed.get_global_rank(self._group, 0)
-        work: Any = distributed.broadcast(said, lowest, group=self._group, async_op=True)
-        _await(work.is_completed, self._timeout)
-        work.wait()
+        self._all(lambda: distributed.broadcast(said, lowest, group=self._group, async_op=True))
         return values
+
+    def _all(self, begin: Callable[[], Any]) -> None:
+        """Begins a call of all ranks, and waits for them."""
+        with _named(None):
+            work = begin()
+            _await(work.is_completed, self._timeout)
+            work.wait()
 
     def send(self, to: int, bytes_: Bytes) -> Parcel:
         """By a thread that waits: gloo tells nobody else when it is done."""
@@ -193,7 +218,8 @@ class _OfTorch:
         from torch import distributed
 
         other = distributed.get_global_rank(self._group, to)
-        return self._awaited(distributed.isend(torch.from_numpy(bytes_), other, group=self._group, tag=_TAG))
+        with _named(to):
+            return _TorchParcel(to, distributed.isend(torch.from_numpy(bytes_), other, group=self._group, tag=_TAG))
 
     def receive(self, sender: int, into: Bytes) -> Parcel:
         """By a thread that waits."""
@@ -201,26 +227,33 @@ class _OfTorch:
         from torch import distributed
 
         other = distributed.get_global_rank(self._group, sender)
-        return self._awaited(distributed.irecv(torch.from_numpy(into), other, group=self._group, tag=_TAG))
+        with _named(sender):
+            return _TorchParcel(sender, distributed.irecv(torch.from_numpy(into), other, group=self._group, tag=_TAG))
 
     def wait(self, parcel: Parcel) -> None:
         """Looks again and again."""
         _await(parcel.done, self._timeout)
 
-    def _awaited(self, work: Any) -> Parcel:
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(_MOST_PARCELS, thread_name_prefix="velocpy-parcel")
-        return _TorchParcel(self._threads.submit(work.wait))
-
 
 class _TorchParcel:
-    """A message of gloo."""
+    """A message of gloo. A thread waits for it, as gloo tells nobody else; Python ends without such a thread."""
 
-    def __init__(self, waiting: Future[Any]) -> None:
-        self._waiting = waiting
+    def __init__(self, other: int, work: Any) -> None:
+        self._other, self._work = other, work
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._wait, name="velocpy-parcel", daemon=True)
+        self._thread.start()
+
+    def _wait(self) -> None:
+        try:
+            self._work.wait()
+        except BaseException as error:
+            self._error = error
 
     def done(self) -> bool:
-        if not self._waiting.done():
+        if self._thread.is_alive():
             return False
-        self._waiting.result()
+        with _named(self._other):
+            if self._error is not None:
+                raise self._error
         return True

@@ -1,0 +1,291 @@
+"""Ranks of several nodes that push together: threads of a process, whose messages a double of the transport brings."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_archive import compute, require, store_of
+
+from velocpy import errors, knobs
+from velocpy.archive import Pushed, together
+from velocpy.archive.alone import Options
+from velocpy.archive.exchange import Bytes, _await
+from velocpy.archive.shares import Carrying, Share
+
+PAGE = 4096
+
+
+@dataclass
+class Transport:
+    """What is on its way between ranks. Messages of one pair keep their order; those of others overtake them."""
+
+    ranks: int
+    seed: int = 0
+    #: Seconds that a message takes at most.
+    slow: float = 0.0
+    #: Is told sender, receiver and number of a message; "lost", "changed", "refused" or "".
+    fate: Callable[[int, int, int], str] = lambda *_: ""
+    guard: threading.Condition = field(default_factory=threading.Condition)
+    said: dict[int, dict[int, bytes]] = field(default_factory=lambda: defaultdict(dict))
+    sent: dict[tuple[int, int], deque[tuple[float, bytes]]] = field(default_factory=lambda: defaultdict(deque))
+    counts: dict[tuple[int, int], int] = field(default_factory=lambda: defaultdict(int))
+    nbytes: dict[tuple[int, int], int] = field(default_factory=lambda: defaultdict(int))
+
+    def exchange(self, rank: int, timeout: float | None) -> Ranks:
+        return Ranks(self, rank, timeout)
+
+
+class Ranks:
+    """The exchange of one rank."""
+
+    def __init__(self, transport: Transport, rank: int, timeout: float | None) -> None:
+        self._t, self.rank, self.size, self._timeout = transport, rank, transport.ranks, timeout
+        self._calls = 0
+        self._random = random.Random(f"{transport.seed} {rank}")
+
+    def all_gather(self, text: bytes) -> list[bytes]:
+        self._calls += 1
+        with self._t.guard:
+            said = self._t.said[self._calls]
+            said[self.rank] = text
+            self._t.guard.notify_all()
+            if not self._t.guard.wait_for(lambda: len(said) == self.size, self._timeout or 30):
+                raise errors.WaitTimeout("not all ranks have come")
+        return [said[rank] for rank in range(self.size)]
+
+    def broadcast(self, text: bytes) -> bytes:
+        return self.all_gather(text)[0]
+
+    def send(self, to: int, bytes_: Bytes) -> Any:
+        way = (self.rank, to)
+        with self._t.guard:
+            self._t.counts[way] += 1
+            self._t.nbytes[way] += len(bytes_)
+            fate = self._t.fate(self.rank, to, self._t.counts[way])
+            content = bytearray(bytes_.tobytes())
+            if fate == "changed":
+                content[len(content) // 3] ^= 4
+            if fate == "refused":
+                raise OSError("the message was refused")
+            if fate != "lost":
+                self._t.sent[way].append((time.monotonic() + self._random.random() * self._t.slow, bytes(content)))
+        return Parcel(lambda: True)
+
+    def receive(self, sender: int, into: Bytes) -> Any:
+        way = (sender, self.rank)
+
+        def come() -> bool:
+            with self._t.guard:
+                waiting = self._t.sent[way]
+                if not waiting or waiting[0][0] > time.monotonic():
+                    return False
+                content = waiting.popleft()[1]
+            assert len(content) == len(into)
+            into[:] = np.frombuffer(content, np.uint8)
+            return True
+
+        return Parcel(come)
+
+    def wait(self, parcel: Any) -> None:
+        _await(parcel.done, self._timeout)
+
+
+class Parcel:
+    def __init__(self, come: Callable[[], bool]) -> None:
+        self._come, self._done = come, False
+
+    def done(self) -> bool:
+        self._done = self._done or self._come()
+        return self._done
+
+
+def options(archive: Path, files: int, buffer: int = PAGE, buffers: int = 2) -> Options:
+    return Options(archive, files, 2, False, None, buffer, buffers)
+
+
+def push_all(
+    folder: Path, transport: Transport, nodes: list[int], chosen: Options, timeout: float | None = 20
+) -> list[Pushed | BaseException]:
+    """What the push of each rank returns or raises."""
+    came: dict[int, Pushed | BaseException] = {}
+    local = threading.local()
+    kept = knobs.node_name
+
+    def run(rank: int) -> None:
+        local.rank = rank
+        try:
+            exchange = transport.exchange(rank, timeout)
+            came[rank] = together.push_together(exchange, store_of(folder, rank), lambda: chosen, timeout)
+        except BaseException as error:
+            came[rank] = error
+
+    try:
+        knobs.node_name = lambda: str(nodes[local.rank])  # type: ignore[assignment]
+        threads = [threading.Thread(target=run, args=(rank,)) for rank in range(transport.ranks)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        knobs.node_name = kept  # type: ignore[assignment]
+    return [came[rank] for rank in range(transport.ranks)]
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    nodes=st.lists(st.integers(0, 2), min_size=2, max_size=4),
+    files=st.integers(1, 3),
+    pages=st.integers(1, 20),
+    buffers=st.integers(1, 4),
+    slow=st.sampled_from([0.0, 0.002]),
+    seed=st.integers(0, 1000),
+)
+def test_whatever_lies_where(
+    tmp_path_factory: pytest.TempPathFactory,
+    nodes: list[int], files: int, pages: int, buffers: int, slow: float, seed: int,
+) -> None:  # fmt: skip
+    """Every rank says the same, all parts are there, and a second push sends nothing."""
+    folder = tmp_path_factory.mktemp("run")
+    compute(folder, len(nodes), range(2))
+    chosen = options(folder / "archive", files, pages * PAGE, buffers)
+    transport = Transport(len(nodes), seed, slow)
+    came = push_all(folder, transport, nodes, chosen)
+    assert [came[0]] * len(nodes) == came
+    assert isinstance(came[0], Pushed)
+    assert (came[0].keys, came[0].parts) == (2, 2 * len(nodes))
+    require(folder / "archive", len(nodes), range(2))
+    again = push_all(folder, Transport(len(nodes), seed), nodes, chosen)
+    assert isinstance(again[0], Pushed)
+    assert (again[0].keys, again[0].known) == (0, 2)
+
+
+def test_what_lies_on_the_leaders_node_is_not_sent(tmp_path: Path) -> None:
+    """Rank 3 is alone on its node, with fewer bytes than the others together: it sends them, and nobody else does."""
+    compute(tmp_path, 4, range(3))
+    transport = Transport(4)
+    came = push_all(tmp_path, transport, [0, 0, 0, 1], options(tmp_path / "archive", 1))
+    assert isinstance(came[0], Pushed)
+    bytes_of_rank = came[0].nbytes // 4
+    assert {way for way, nbytes in transport.nbytes.items() if nbytes} == {(3, 0)}
+    assert transport.nbytes[3, 0] > bytes_of_rank // 2
+    require(tmp_path / "archive", 4, range(3))
+
+
+def named(error: Any) -> str:
+    return f"{type(error).__name__} {error}"
+
+
+@pytest.mark.parametrize("fate", ["changed", "refused"])
+def test_a_message_that_does_not_come_as_it_was_sent(fate: str, tmp_path: Path) -> None:
+    """All ranks raise, one of them its own error, nothing is in the archive, and the next push brings everything."""
+    compute(tmp_path, 3, range(2))
+    nodes, chosen = [0, 1, 2], options(tmp_path / "archive", 1)
+    # The first messages from rank 1 have metadata; the last one is data.
+    counted = Transport(3)
+    push_all(tmp_path, counted, nodes, options(tmp_path / "counted", 1))
+    last = counted.counts[1, 0] or counted.counts[1, 2]
+    to = 0 if counted.counts[1, 0] > 1 else 2
+    strange = Transport(3, fate=lambda sender, to_, n: fate if (sender, to_, n) == (1, to, last) else "")
+    came = push_all(tmp_path, strange, nodes, chosen, timeout=3)
+    assert all(isinstance(each, errors.VelocError | OSError) for each in came), came
+    if fate == "changed":
+        assert any("changed on their way" in named(each) for each in came)
+        assert isinstance(came[to], errors.CorruptCheckpoint)
+    assert push_all(tmp_path, Transport(3), nodes, chosen)[0].keys == 2  # type: ignore[union-attr]
+    require(tmp_path / "archive", 3, range(2))
+
+
+def test_a_message_that_is_lost(tmp_path: Path) -> None:
+    """The rank that waits for it says for whom it waits, and no rank waits longer than its timeout."""
+    compute(tmp_path, 2, range(2))
+    lost = Transport(2, fate=lambda sender, _, n: "lost" if (sender, n) == (0, 3) else "")
+    began = time.monotonic()
+    came = push_all(tmp_path, lost, [0, 1], options(tmp_path / "archive", 1), timeout=1)
+    assert time.monotonic() - began < 20
+    assert isinstance(came[1], errors.WaitTimeout)
+    assert "from rank 0" in str(came[1])
+    assert isinstance(came[0], errors.WaitTimeout | errors.RankFailed)
+    assert push_all(tmp_path, Transport(2), [0, 1], options(tmp_path / "archive", 1))[0].keys == 2  # type: ignore[union-attr]
+    require(tmp_path / "archive", 2, range(2))
+
+
+@pytest.mark.parametrize("op", ["share_begin", "share_read", "share_write", "share_copy", "share_end", "metadata"])
+@pytest.mark.parametrize("kind", [errors.TierIOError, KeyboardInterrupt])
+def test_a_rank_that_fails(op: str, kind: type[BaseException], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever a rank fails, all raise before any timeout: it its own error, and the others one that names it."""
+    compute(tmp_path, 4, range(3))
+    failed = set()
+    ask = together.Opened.ask
+
+    def fails(self: Any, asked: str, *rest: Any, **more: Any) -> Any:
+        if asked == op and not failed:
+            failed.add(threading.current_thread().name)
+            raise kind("on purpose")
+        return ask(self, asked, *rest, **more)
+
+    nodes, chosen = [0, 0, 1, 2], options(tmp_path / "archive", 2)
+    with monkeypatch.context() as patch:
+        patch.setattr(together.Opened, "ask", fails)
+        came = push_all(tmp_path, Transport(4), nodes, chosen, timeout=30)
+    assert len(failed) == 1
+    own = [rank for rank, each in enumerate(came) if isinstance(each, kind)]
+    assert len(own) == 1, came
+    for rank, each in enumerate(came):
+        if rank != own[0]:
+            assert isinstance(each, errors.RankFailed), came
+            assert each.rank == own[0]
+            assert f"rank {own[0]} " in str(each)
+            assert "on purpose" in str(each)
+    assert push_all(tmp_path, Transport(4), nodes, chosen)[0].keys == 3  # type: ignore[union-attr]
+    require(tmp_path / "archive", 4, range(3))
+
+
+def test_an_archive_that_only_one_node_sees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A leader that finds no archive, or another one, under the name of it: all raise, and say what is wrong."""
+    compute(tmp_path, 2, range(2))
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    opened = Share.open
+
+    def elsewhere_for_rank_1(self: Share, **request: Any) -> Any:
+        if request["rank"] == 1:
+            request["to"] = os.fsencode(elsewhere).hex()
+        return opened(self, **request)
+
+    monkeypatch.setattr(Share, "open", elsewhere_for_rank_1)
+    came = push_all(tmp_path, Transport(2), [0, 1], options(tmp_path / "archive", 2))
+    assert isinstance(came[1], errors.InvalidArgument)
+    assert "storage that all nodes share" in str(came[1])
+    assert isinstance(came[0], errors.RankFailed)
+    assert not list(elsewhere.iterdir())
+
+
+def test_a_leader_has_so_many_buffers_however_many_ranks_send(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Buffers of a rank are bounded by what was asked for: 3 for receiving here, though 5 ranks send many messages."""
+    compute(tmp_path, 6, range(2))
+    made: dict[str, int] = {}
+    begin = Carrying.close
+
+    def counted(self: Carrying) -> None:
+        made[str(self._others.rank)] = 3 - self._incoming._left
+        begin(self)
+
+    monkeypatch.setattr(Carrying, "close", counted)
+    transport = Transport(6)
+    came = push_all(tmp_path, transport, list(range(6)), options(tmp_path / "archive", 1, PAGE, 3))
+    assert isinstance(came[0], Pushed), came
+    assert max(made.values()) == 3
+    assert sum(transport.counts.values()) > 50
+    require(tmp_path / "archive", 6, range(2))
