@@ -34,7 +34,10 @@ LEAST, LEAST_OF_FEW = 0.9, 0.8
 #: Of the rate of MPI-IO's collective writes into as many files.
 LEAST_OF_MPI = 1.6
 
-ARCHIVE, MPI = "archive, {} files", "MPI-IO, {} files"
+ARCHIVE, TOGETHER, MPI = "archive, {} files", "archive of {} nodes, {} files", "MPI-IO, {} files"
+
+#: Ranks of a node, where ranks push together.
+OF_NODE = 2
 
 
 def run(
@@ -46,9 +49,19 @@ def run(
     for rank, path in enumerate(stores):
         _keep(path, rank, sizes[rank], count)
     total = count * sum(sizes)
-    few = max(ranks // 4, 1)
+    few, nodes = max(ranks // 4, 1), max(ranks // OF_NODE, 1)
+    travelled = sorted({nodes, max(nodes // 4, 1)}, reverse=True)
     report = Report(
-        "archive", {"ranks": ranks, "bytes": total, "checkpoints": count, "rounds": rounds, "piece": PIECE, "few": few}
+        "archive",
+        {
+            "ranks": ranks,
+            "bytes": total,
+            "checkpoints": count,
+            "rounds": rounds,
+            "piece": PIECE,
+            "few": few,
+            "nodes": nodes,
+        },
     )
     contenders: dict[str, Contender] = {
         f"a file for each rank, {depth} at once": partial(_copied, stores, sizes, count, folder, depth)
@@ -58,8 +71,12 @@ def run(
         contenders[ARCHIVE.format(files)] = partial(_pushed, stores, folder / "archive", files)
     launcher = _launcher() if mpi else None
     if launcher is None:
-        report.remark("MPI-IO was not played: there is no mpiexec, or no mpi4py.")
+        report.remark("MPI-IO and ranks of several nodes were not played: there is no mpiexec, or no mpi4py.")
     else:
+        for files in travelled:
+            contenders[TOGETHER.format(nodes, files)] = partial(
+                _together, launcher, stores, folder / "archive", files, ranks
+            )
         for files in sorted({ranks, few}, reverse=True):
             contenders[MPI.format(files)] = partial(_written, launcher, stores, folder, files, ranks)
     took = by_turns(contenders, rounds)
@@ -77,6 +94,12 @@ def run(
     report.bar(
         f"{few} files, rate by that of a file for each rank", ratio[ARCHIVE.format(few)], LEAST_OF_FEW, at_least=True
     )
+    if launcher is not None:
+        for files, least in zip(travelled, (LEAST, LEAST_OF_FEW), strict=False):
+            way = TOGETHER.format(nodes, files)
+            report.bar(
+                f"{nodes} nodes, {files} files, rate by that of a file for each rank", ratio[way], least, at_least=True
+            )
     for files in sorted({ranks, few}, reverse=True):
         if launcher is not None:
             ours, theirs = took[ARCHIVE.format(files)], took[MPI.format(files)]
@@ -89,6 +112,9 @@ def run(
         "with checksums, and the archive does.",
         "MPI-IO: each rank reads its data files with O_DIRECT, and all ranks of a file write by collective calls; the "
         "start of the processes does not count, the sync of the files does.",
+        f"'of {nodes} nodes': every rank is a process, and {OF_NODE} of them are a node that cannot read the "
+        "stores of others: what is not on the node of its file's leader goes there by MPI, through the memory of this "
+        "machine. The processors do all of that beside the copies.",
     ]
     return report
 
@@ -187,19 +213,29 @@ def _launcher() -> str | None:
     return None
 
 
+def _together(launcher: str, stores: list[Path], archive: Path, files: int, ranks: int) -> float:
+    shutil.rmtree(archive, ignore_errors=True)
+    return _by_ranks(launcher, ranks, "together.py", archive, files, OF_NODE, *stores)
+
+
 def _written(launcher: str, stores: list[Path], folder: Path, files: int, ranks: int) -> float:
     target = folder / "mpi"
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir()
+    return _by_ranks(launcher, ranks, "collective.py", target, files, *stores)
+
+
+def _by_ranks(launcher: str, ranks: int, script: str, *arguments: object) -> float:
+    """The seconds that so many ranks of MPI say they needed."""
     os.sync()
     allowed = {
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
         "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
     }
-    script = Path(__file__).with_name("collective.py")
+    path = str(Path(__file__).with_name(script))
     done = subprocess.run(
-        [launcher, "-n", str(ranks), sys.executable, str(script), str(target), str(files), *map(str, stores)],
+        [launcher, "-n", str(ranks), sys.executable, path, *map(str, arguments)],
         env={**os.environ, **allowed, "PYTHONPATH": os.pathsep.join(sys.path)},
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -207,7 +243,7 @@ def _written(launcher: str, stores: list[Path], folder: Path, files: int, ranks:
         check=False,
     )
     if done.returncode:
-        raise RuntimeError(f"the ranks of MPI-IO failed: {done.stderr[-2000:]}")
+        raise RuntimeError(f"the ranks of {script} failed: {done.stderr[-2000:]}")
     return float(done.stdout.split()[-1])
 
 

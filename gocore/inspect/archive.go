@@ -21,7 +21,7 @@ func (d *Desk) push(q *Request) ([]byte, error) {
 	if q.To == "" || len(q.Ranks) == 0 {
 		return nil, fmt.Errorf("%w: no archive, or no ranks", ErrRequest)
 	}
-	o := archive.Options{Files: q.Files, Writers: q.Writers, Partial: q.Partial}
+	o := archive.Options{Files: q.Files, Writers: q.Writers, Leaders: q.Leaders, Partial: q.Partial}
 	if q.Histories != nil {
 		o.Histories = []string{}
 	}
@@ -120,6 +120,7 @@ func explainArchive(err error) *status.Error {
 		{archive.ErrFiles, "the number of files is out of range"},
 		{archive.ErrFull, "the archive is full"},
 		{archive.ErrOtherArchive, "a rank cannot write to the archive"},
+		{archive.ErrOtherStore, "a rank reads for others on its node"},
 	} {
 		if errors.Is(err, x.of) {
 			return status.Wrap(status.Invalid, err, "%s", x.what)

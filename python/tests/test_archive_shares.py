@@ -111,8 +111,8 @@ class Parcel:
         return self._done
 
 
-def options(archive: Path, files: int, buffer: int = PAGE, buffers: int = 2) -> Options:
-    return Options(archive, files, 2, False, None, buffer, buffers)
+def options(archive: Path, files: int, buffer: int = PAGE, buffers: int = 2, leaders: int | None = 1) -> Options:
+    return Options(archive, files, 2, False, None, buffer, buffers, leaders)
 
 
 def push_all(
@@ -149,17 +149,18 @@ def push_all(
     files=st.integers(1, 3),
     pages=st.integers(1, 20),
     buffers=st.integers(1, 4),
+    leaders=st.sampled_from([None, 1, 2]),
     slow=st.sampled_from([0.0, 0.002]),
     seed=st.integers(0, 1000),
 )
 def test_whatever_lies_where(
     tmp_path_factory: pytest.TempPathFactory,
-    nodes: list[int], files: int, pages: int, buffers: int, slow: float, seed: int,
+    nodes: list[int], files: int, pages: int, buffers: int, leaders: int | None, slow: float, seed: int,
 ) -> None:  # fmt: skip
     """Every rank says the same, all parts are there, and a second push sends nothing."""
     folder = tmp_path_factory.mktemp("run")
     compute(folder, len(nodes), range(2))
-    chosen = options(folder / "archive", files, pages * PAGE, buffers)
+    chosen = options(folder / "archive", files, pages * PAGE, buffers, leaders)
     transport = Transport(len(nodes), seed, slow)
     came = push_all(folder, transport, nodes, chosen)
     assert [came[0]] * len(nodes) == came
@@ -180,6 +181,17 @@ def test_what_lies_on_the_leaders_node_is_not_sent(tmp_path: Path) -> None:
     bytes_of_rank = came[0].nbytes // 4
     assert {way for way, nbytes in transport.nbytes.items() if nbytes} == {(3, 0)}
     assert transport.nbytes[3, 0] > bytes_of_rank // 2
+    require(tmp_path / "archive", 4, range(3))
+
+
+def test_with_a_leader_on_every_node_nothing_is_sent(tmp_path: Path) -> None:
+    """That is the default: two nodes write into one file."""
+    compute(tmp_path, 4, range(3))
+    transport = Transport(4)
+    chosen = options(tmp_path / "archive", 1, leaders=None)
+    assert isinstance(push_all(tmp_path, transport, [0, 0, 1, 1], chosen)[0], Pushed)
+    assert set(transport.counts) == {(2, 0), (3, 0)}  # metadata alone
+    assert set(transport.counts.values()) == {1}
     require(tmp_path / "archive", 4, range(3))
 
 

@@ -1,33 +1,80 @@
 package aggregation
 
-// Leader elects the rank that writes a file: one of the node that has the most bytes for it, since what lies on the leader's node need not be sent (section 4.2 of the
-// paper). Of nodes with as many bytes, it is the one that comes first. Of the node's ranks with bytes for the file, it is the one that leads the fewest files, and of
-// these the lowest. -1: no rank has bytes.
+import (
+	"cmp"
+	"slices"
+)
+
+// Leaders elects the ranks that write a file, at most so many, each on another node: the nodes with the most bytes for it, since what lies on a leader's node need not be
+// sent (section 4.2 of the paper, which has one leader for each file, and names several as future work). Of nodes with as many bytes, it is the one that comes first. Of a
+// node's ranks with bytes for the file, it is the lowest.
 //
-// bytes are those of each rank for the file, nodes the number of each rank's node, and leads how many files each rank leads already.
-func Leader(bytes []int64, nodes, leads []int) (leader int) {
-	leader = -1
-	node := heaviest(bytes, nodes)
+// bytes are those of each rank for the file, nodes the number of each rank's node.
+func Leaders(bytes []int64, nodes []int, most int) (leaders []int) {
+	left := map[int]int64{} // by node, without those that have a leader
 	for rank, n := range bytes {
-		if n > 0 && nodes[rank] == node && (leader < 0 || leads[rank] < leads[leader]) {
-			leader = rank
-		}
+		left[nodes[rank]] += n
 	}
-	return leader
+	for len(leaders) < most {
+		node, found := heaviest(left, nodes)
+		if !found {
+			break
+		}
+		delete(left, node)
+		leaders = append(leaders, leaderOf(node, bytes, nodes))
+	}
+	return leaders
 }
 
-// heaviest is the node with the most bytes; of equal ones the first.
-func heaviest(bytes []int64, nodes []int) (node int) {
-	sums := map[int]int64{}
+// heaviest is the node with the most bytes; of equal ones the first. None with bytes is found when all have a leader.
+func heaviest(left map[int]int64, nodes []int) (node int, found bool) {
 	most := int64(0)
-	for i, n := range bytes {
-		sums[nodes[i]] += n
-		most = max(most, sums[nodes[i]])
+	for _, n := range nodes {
+		if left[n] > most {
+			node, found, most = n, true, left[n]
+		}
 	}
-	for _, node := range nodes {
-		if sums[node] == most {
-			return node
+	return node, found
+}
+
+// leaderOf is the lowest rank of a node with bytes; -1: there is none.
+func leaderOf(node int, bytes []int64, nodes []int) (leader int) {
+	for rank, n := range bytes {
+		if n > 0 && nodes[rank] == node {
+			return rank
 		}
 	}
 	return -1
+}
+
+// Assign says which of a file's leaders writes what each rank has for it: the one on the rank's own node, or else the one that has the least to write so far. Ranks
+// with the most bytes choose first.
+func Assign(bytes []int64, nodes, leaders []int) (writers []int) {
+	loads := map[int]int64{}
+	writers = make([]int, len(bytes))
+	var away []int
+	for rank, n := range bytes {
+		writers[rank] = -1
+		for _, leader := range leaders {
+			if nodes[leader] == nodes[rank] {
+				writers[rank] = leader
+				loads[leader] += n
+			}
+		}
+		if writers[rank] < 0 {
+			away = append(away, rank)
+		}
+	}
+	slices.SortStableFunc(away, func(a, b int) int { return cmp.Compare(bytes[b], bytes[a]) })
+	for _, rank := range away {
+		for _, leader := range leaders {
+			if w := writers[rank]; w < 0 || loads[leader] < loads[w] {
+				writers[rank] = leader
+			}
+		}
+		if w := writers[rank]; w >= 0 {
+			loads[w] += bytes[rank]
+		}
+	}
+	return writers
 }

@@ -51,6 +51,7 @@ class Options(NamedTuple):
     histories: tuple[str, ...] | None
     buffer: int
     buffers: int
+    leaders: int | None
 
     def __str__(self) -> str:
         given = self._asdict() | {"archive": str(self.archive)}
@@ -96,6 +97,7 @@ def request_of(options: Options) -> dict[str, Any]:
     return {
         "files": options.files or 0,
         "writers": options.writers or 0,
+        "leaders": options.leaders or 0,
         "partial": options.partial,
         "histories": None if options.histories is None else [bytes_of_text(name) for name in options.histories],
     }

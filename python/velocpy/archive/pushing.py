@@ -39,6 +39,7 @@ def push(
     partial: bool = False,
     histories: Iterable[str] | None = None,
     writers: int | None = None,
+    leaders: int | None = None,
     buffer: int | str | None = None,
     buffers: int | None = None,
     timeout: float | None = None,
@@ -46,7 +47,8 @@ def push(
     """Brings the checkpoints of all ranks that an archive lacks into the archive.
 
     Neighbouring ranks go to one file, and files get bytes as equally as that allows. Several goroutines append to a
-    file, in pieces of 4 MiB; they take ``writers`` times 4 MiB of memory, however many ranks there are. Encoded
+    file, in pieces of 4 MiB; they take ``writers`` times 4 MiB of memory, however many ranks there are. If ranks are on
+    several nodes, each reads its own store, and sends what another one writes (section 4.3 of the paper). Encoded
     checkpoints stay encoded, and differences stay differences. Every part is compared with its checksums before its key
     is committed. The stores may be written to meanwhile.
 
@@ -60,8 +62,8 @@ def push(
         A directory, which is made if there is none. One process at a time pushes into it.
     ranks
         The communicator of a run whose ranks all make this call: one of mpi4py, or a process group of
-        `torch.distributed` with a CPU backend such as gloo (``torch.distributed.group.WORLD``). The lowest rank reads
-        the stores of all, so they lie on its node or on shared storage. Give the call a communicator of its own
+        `torch.distributed` with a CPU backend such as gloo (``torch.distributed.group.WORLD``). Stores may lie on disks
+        that only their own node reads; the archive lies where all nodes write. Give the call a communicator of its own
         (``comm.Dup()``) if other threads communicate.
     files
         To how many files the checkpoints are appended, 1 to 131072; None: those that the archive has, or one. If there
@@ -71,7 +73,14 @@ def push(
     histories
         Names of the histories that are taken; None: all.
     writers
-        Goroutines that copy, for all files together, 1 to 1024; None: 8.
+        Goroutines that copy, for all files together, 1 to 1024; None: 8. Where ranks are on several nodes: threads of
+        each rank.
+    leaders
+        Where ranks are on several nodes: how many of them write into one file, from 1 on; None: as many as let every
+        node write, so that little is sent.
+    buffer, buffers
+        Where ranks are on several nodes: bytes of a message, as a number or a text like ``"4MiB"``, in whole pages; and
+        how many of them a rank has for sending, and as many again for receiving, 1 to 256. None: 4 MiB and 8.
     timeout
         Seconds to wait for an open store to become durable, and with ``ranks=`` for the other ranks, and for the lowest
         while it pushes; None: as long as it takes.
@@ -85,9 +94,11 @@ def push(
     ------
     InvalidArgument
         A store is no durable one, or an archive; there is a store in ``archive`` that is no archive; with ``ranks=``:
-        the ranks do not agree about the arguments, or the lowest cannot read the store of another.
+        the ranks do not agree about the arguments, or one that writes does not find the archive on its node.
     RankFailed
-        With ``ranks=``: another rank could not take part. Nothing was changed.
+        With ``ranks=``: another rank could not take part, has failed, or died.
+    CorruptCheckpoint
+        Bytes were changed on their way from rank to rank. They are not in the archive.
     StoreLocked
         Another process pushes into the archive.
     WaitTimeout
@@ -123,6 +134,7 @@ def push(
             None if histories is None else tuple(sorted(set(_names(histories)))),
             _BUFFER if buffer is None else _whole_pages(buffer),
             _BUFFERS if buffers is None else _at_most("buffers", buffers, _MOST_BUFFERS),
+            None if leaders is None else require_whole("leaders", leaders, 1),
         )
 
     if ranks is not None:

@@ -1,7 +1,7 @@
 """What one rank does of a plan: it reads, sends, receives and writes.
 
 Senders, receivers and writers are those of the paper (section 4.3). A rank reads what lies in its store, and sends it
-to the leader of the file, from a few buffers; the leader receives into a few buffers, and writes. What lies on the
+to a leader of the file, from a few buffers; the leader receives into a few buffers, and writes. What lies on the
 leader's own node it reads itself, with the threads that nothing from other nodes needs.
 """
 
@@ -69,9 +69,8 @@ class _Work:
     def of(cls, plan: Mapping[str, Any], rank: int, nbytes: int) -> _Work:
         """The share of a rank, in messages of at most so many bytes."""
         work = cls()
-        leaders = {led["file"]: led["leader"] for led in plan["files"] or ()}
         for number, copy in enumerate(plan["copies"] or ()):
-            reader, leader = plan["parts"][copy["part"]]["reader"], leaders[copy["file"]]
+            reader, leader = plan["parts"][copy["part"]]["reader"], copy["leader"]
             if reader == leader == rank:
                 work.copied.append(number)
             elif reader == rank:

@@ -65,6 +65,7 @@ type Source struct {
 type Options struct {
 	Files     int      // that the checkpoints are appended to; 0: those that the archive has, or one
 	Writers   int      // 0: DefaultWriters
+	Leaders   int      // by plans: the most ranks that write into one file; 0: as many as let every node lead
 	Partial   bool     // keys that not all ranks have are brought too
 	Histories []string // that are brought; nil: all
 }
@@ -102,7 +103,11 @@ type Push struct {
 	owned map[int64]bool   // rooms that are the own ones of rows, by their offsets: no other row may have one as its own
 	parts map[string][]int // by history: the numbers of the ranks that have had a part of it, ascending
 	wrote map[int]bool     // files that have been appended to
-	done  Done
+
+	reserved reservation
+	skipped  []int64 // ends, by file, of the room that earlier pushes have planned and not given up
+	planning bool    // this push has recorded room
+	done     Done
 
 	guard  sync.Mutex
 	landed chan error
@@ -158,6 +163,7 @@ func NewPush(from []Source, to durable.Options, o Options) (_ *Push, err error) 
 	if p.to, err = durable.Open(to); err != nil {
 		return nil, err
 	}
+	p.reserved = reservation{to.FS, to.Dir}
 	return p, p.survey()
 }
 
@@ -205,6 +211,9 @@ func (p *Push) survey() error {
 		p.ends = append(p.ends, int64(len(p.ends))*segmentBytes)
 	}
 	p.ends = p.ends[:files]
+	if err := p.skip(); err != nil {
+		return err
+	}
 	p.to.Space().Grow(int64(files) * segmentBytes)
 	var bad error
 	p.to.State().EachDifference(func(row catalog.Row) bool {
@@ -344,7 +353,7 @@ func (p *Push) await(changes []*durable.Change) error {
 func (p *Push) Close() error {
 	var errs []error
 	if p.to != nil {
-		errs = append(errs, p.to.Close())
+		errs = append(errs, p.release(), p.to.Close())
 	}
 	for _, r := range p.ranks {
 		errs = append(errs, r.from.Close())

@@ -65,8 +65,8 @@ func pieces(batch []*task) []piece {
 	most := 0
 	for _, t := range batch {
 		for _, x := range t.parts {
-			if x.row.Stored() == 0 {
-				continue // it has a room, in which nothing was ever written
+			if x.known || x.row.Stored() == 0 {
+				continue // of no bytes there is a room, in which nothing was ever written
 			}
 			length := int64(copyBytes)
 			if x.row.Stored() <= longestStream {

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -19,6 +20,7 @@ import (
 type Plan struct {
 	Done   bool       `json:"done"`   // nothing is left to be brought
 	Store  [16]byte   `json:"store"`  // of the archive
+	Stores []Stored   `json:"stores"` // of the ranks
 	Front  int64      `json:"front"`  // where the bytes of a segment begin in its file
 	Bytes  int64      `json:"bytes"`  // of a segment
 	Files  []Led      `json:"files"`  // those that get something
@@ -26,7 +28,13 @@ type Plan struct {
 	Copies []Transfer `json:"copies"` // of one file in the order of their places
 }
 
-// Led is a file and the rank that writes it.
+// Stored is the identity of a rank's store. Another one may lie under its path on another node, or in another container of one.
+type Stored struct {
+	Rank  int      `json:"rank"`
+	Store [16]byte `json:"store"`
+}
+
+// Led is a file and a rank that writes into it.
 type Led struct {
 	File   int64 `json:"file"`
 	Leader int   `json:"leader"`
@@ -35,21 +43,23 @@ type Led struct {
 // Moved is a part of a key that is to be brought. There need not be a copy of it.
 type Moved struct {
 	Rank    int    `json:"rank"`
-	Reader  int    `json:"reader"` // the rank that reads it: the leader of its file if the store lies on the leader's node, and else the rank itself, which sends it
+	Reader  int    `json:"reader"` // the rank that reads it: the one that writes it if the store lies on that one's node, and else the rank itself, which sends it
 	History []byte `json:"history"`
 	Key     int64  `json:"key"`
 	Text    []byte `json:"text"` // instead of a number; null: the key is one
 	Serial  uint64 `json:"serial"`
-	Plain   bool   `json:"plain"` // whoever reads it compares it with its checksums
+	Known   bool   `json:"known"` // the archive has it: only whether the store still has this version is looked at
+	Plain   bool   `json:"plain"` // the rank that reads it compares it with its checksums
 }
 
 // Transfer is a range of the space of a rank's store, and its place in the archive's.
 type Transfer struct {
-	Part int   `json:"part"`
-	File int64 `json:"file"`
-	From int64 `json:"from"`
-	End  int64 `json:"end"`
-	At   int64 `json:"at"`
+	Part   int   `json:"part"`
+	File   int64 `json:"file"`
+	Leader int   `json:"leader"` // the rank that writes it
+	From   int64 `json:"from"`
+	End    int64 `json:"end"`
+	At     int64 `json:"at"`
 }
 
 // Report is what came of the parts that one rank has read. Numbers are those of the plan's parts.
@@ -93,6 +103,9 @@ func (p *Push) Plan(nodes []int) (*Plan, error) {
 		return nil, fmt.Errorf("%d nodes of %d ranks", len(nodes), len(p.ranks))
 	}
 	plan := &Plan{Done: true, Store: p.to.Store(), Front: p.to.InFile(catalog.Extent{}), Bytes: segmentBytes}
+	for _, r := range p.ranks {
+		plan.Stores = append(plan.Stores, Stored{r.number, r.from.About().Store})
+	}
 	for plan.Done && len(p.queue) > 0 {
 		batch, err := p.next(batchBytes * int64(len(p.ends)))
 		if err != nil {
@@ -107,6 +120,9 @@ func (p *Push) Plan(nodes []int) (*Plan, error) {
 		plan.Done = false
 		p.under = &planned{batch: batch}
 		if err := p.list(plan, nodes); err != nil {
+			return nil, err
+		}
+		if err := p.reserve(); err != nil {
 			return nil, err
 		}
 	}
@@ -130,35 +146,47 @@ func (p *Push) list(plan *Plan, nodes []int) error {
 	}
 	bytes := map[int64][]int64{} // by file and rank
 	for _, c := range p.under.copies {
-		plan.Copies = append(plan.Copies, Transfer{numbers[c.of], c.file, c.from, c.end, c.at})
 		if bytes[c.file] == nil {
 			bytes[c.file] = make([]int64, len(p.ranks))
 		}
 		bytes[c.file][places[c.of.of]] += c.end - c.from
 	}
-	leads := make([]int, len(p.ranks))
+	writers := map[int64][]int{} // by file and rank
 	for file := range int64(len(p.ends)) {
 		if bytes[file] == nil {
 			continue
 		}
-		leader := aggregation.Leader(bytes[file], nodes, leads)
-		leads[leader]++
-		led := Led{file, p.ranks[leader].number}
-		plan.Files = append(plan.Files, led)
-		for _, c := range p.under.copies {
-			if c.file == file && nodes[places[c.of.of]] == nodes[leader] {
-				plan.Parts[numbers[c.of]].Reader = led.Leader
-			}
+		leaders := aggregation.Leaders(bytes[file], nodes, cmp.Or(p.o.Leaders, leadersOf(nodes, len(p.ends))))
+		for _, leader := range leaders {
+			plan.Files = append(plan.Files, Led{file, p.ranks[leader].number})
 		}
-		if err := p.to.Space().Make(file); err != nil {
+		writers[file] = aggregation.Assign(bytes[file], nodes, leaders)
+		if err := errors.Join(p.to.Space().Make(file), p.to.Space().Sync(file)); err != nil { // other nodes read its head at once
 			return fmt.Errorf("%s: %w", segment.FileName(uint64(file)+1), err)
 		}
+	}
+	for _, c := range p.under.copies {
+		from := places[c.of.of]
+		writer := writers[c.file][from]
+		if nodes[writer] == nodes[from] {
+			plan.Parts[numbers[c.of]].Reader = p.ranks[writer].number
+		}
+		plan.Copies = append(plan.Copies, Transfer{numbers[c.of], c.file, p.ranks[writer].number, c.from, c.end, c.at})
 	}
 	return nil
 }
 
+// leadersOf is the default number of leaders of a file: as many as let every node lead. Fewer files than nodes would else be slower than as many.
+func leadersOf(nodes []int, files int) int {
+	different := map[int]bool{}
+	for _, node := range nodes {
+		different[node] = true
+	}
+	return (len(different) + files - 1) / files
+}
+
 func (x *part) moved(t *task) Moved {
-	m := Moved{Rank: x.of.number, Reader: x.of.number, History: []byte(t.history), Key: t.key.Number, Serial: x.row.Serial, Plain: x.seen != nil}
+	m := Moved{Rank: x.of.number, Reader: x.of.number, History: []byte(t.history), Key: t.key.Number, Serial: x.row.Serial, Known: x.known, Plain: x.seen != nil}
 	if t.key.IsText {
 		m.Text = []byte(t.key.Text)
 	}

@@ -96,10 +96,6 @@ func (g *together) carryOut(shares map[int]*Share, text []byte) (reports []Repor
 	if err := json.Unmarshal(text, &plan); err != nil {
 		return nil, err
 	}
-	leaders := map[int64]int{}
-	for _, led := range plan.Files {
-		leaders[led.File] = led.Leader
-	}
 	for _, s := range shares {
 		var own Plan
 		if err := errors.Join(json.Unmarshal(text, &own), s.Begin(&own)); err != nil {
@@ -110,7 +106,7 @@ func (g *together) carryOut(shares map[int]*Share, text []byte) (reports []Repor
 	sent := map[pair][]message{}
 	var pairs []pair
 	for number, c := range plan.Copies {
-		way := pair{plan.Parts[c.Part].Reader, leaders[c.File]}
+		way := pair{plan.Parts[c.Part].Reader, c.Leader}
 		if way.from == way.to {
 			if err := shares[way.to].Copy(number); err != nil {
 				return nil, err
@@ -178,7 +174,6 @@ func TestRanksOfSeveralNodesPushTogether(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ranks := rapid.IntRange(1, 6).Draw(t, "ranks")
 		r := newRun(t, ranks)
-		r.bare = rapid.Bool().Draw(t, "without checksums")
 		nodes := rapid.SliceOfN(rapid.IntRange(0, 3), ranks, ranks).Draw(t, "nodes")
 		sizes := rapid.SampledFrom([]int64{0, 1, 4095, 4096, 4097, 100_000, 300_000})
 		files := rapid.IntRange(1, 4).Draw(t, "files")
@@ -191,13 +186,15 @@ func TestRanksOfSeveralNodesPushTogether(t *testing.T) {
 				}
 				for rank := range ranks {
 					if rapid.IntRange(0, 9).Draw(t, "lacks") > 0 {
+						r.bare = rapid.Bool().Draw(t, "without checksums")
 						r.put(rank, at, state{rank, version, sizes.Draw(t, "bytes")})
 					}
 				}
 			}
 			want = r.complete(want)
 			g := r.together(nodes, rapid.Uint64().Draw(t, "seed"))
-			if _, err := g.push(Options{Files: files}); err != nil {
+			leaders := rapid.IntRange(0, 3).Draw(t, "leaders")
+			if _, err := g.push(Options{Files: files, Leaders: leaders}); err != nil {
 				t.Fatal(err)
 			}
 			r.require(want)
@@ -227,12 +224,12 @@ func two(t *testing.T) (*run, *together) {
 func TestAMessageThatWasChanged(t *testing.T) {
 	r, g := two(t)
 	g.spoil = func(_, _ int, p []byte) { p[len(p)/2] ^= 1 }
-	if _, err := g.push(Options{Files: 1}); !errors.Is(err, ErrSent) {
+	if _, err := g.push(Options{Files: 1, Leaders: 1}); !errors.Is(err, ErrSent) {
 		t.Fatalf("the error is %v", err)
 	}
 	r.require(archived{})
 	g.spoil = nil
-	if _, err := g.push(Options{Files: 1}); err != nil {
+	if _, err := g.push(Options{Files: 1, Leaders: 1}); err != nil {
 		t.Fatal(err)
 	}
 	r.require(r.complete(nil))
@@ -325,7 +322,12 @@ func TestWhatIsNotInAShare(t *testing.T) {
 	if _, _, err := s.Read(0, 0, p); !errors.Is(err, errShare) {
 		t.Errorf("without a plan: %v", err)
 	}
-	plan := &Plan{Parts: []Moved{{Rank: 0, Reader: 0, History: []byte("h"), Serial: 1, Plain: true}, {Rank: 1, Reader: 1}}, Copies: []Transfer{{Part: 0, End: 8192}, {Part: 1, End: 8192}}}
+	view, err := durable.Read(r.store(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = view.Close() }()
+	plan := &Plan{Stores: []Stored{{0, view.About().Store}}, Parts: []Moved{{Rank: 0, Reader: 0, History: []byte("h"), Serial: 1, Plain: true}, {Rank: 1, Reader: 1}}, Copies: []Transfer{{Part: 0, End: 8192}, {Part: 1, End: 8192}}}
 	if err := s.Begin(plan); err != nil {
 		t.Fatal(err)
 	}
@@ -348,3 +350,130 @@ func TestWhatIsNotInAShare(t *testing.T) {
 }
 
 func second(_ uint64, _ bool, err error) error { return err }
+
+// A part that the archive has already, beside one without checksums that it lacks.
+func TestAKnownPartBesideANewOneWithoutChecksums(t *testing.T) {
+	r := newRun(t, 2)
+	at := place{"h", model.NumberKey(0)}
+	r.put(0, at, state{0, 0, 5000})
+	r.bare = true
+	r.put(1, at, state{1, 0, 5000})
+	g := r.together([]int{0, 1}, 1)
+	if _, err := g.push(Options{}); err != nil {
+		t.Fatal(err)
+	}
+	r.put(1, at, state{1, 1, 5000})
+	r.settle()
+	done, err := g.push(Options{})
+	if err != nil || done.Keys != 1 || len(done.Damaged) > 0 {
+		t.Fatalf("%+v: %v", done, err)
+	}
+	r.require(r.complete(nil))
+}
+
+// Two containers of one host may have other stores under one path. A rank that reads for another one notices.
+func TestAnotherStoreUnderThePathOfARank(t *testing.T) {
+	r, g := two(t)
+	g.from[0].Store.Dir = storeOf(1)
+	plan := &Plan{Stores: []Stored{{0, [16]byte{1}}}, Parts: []Moved{{Rank: 0, Reader: 1, History: []byte("h")}}}
+	s := NewShare(1, g.from, durable.Options{FS: r.shared, Dir: archiveDir})
+	if err := s.Begin(plan); !errors.Is(err, ErrOtherStore) {
+		t.Errorf("the error is %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A rank that still writes when the process that has planned its writes is gone, and another one pushes, harms nothing.
+func TestARankThatWritesBehindItsPlan(t *testing.T) {
+	for _, damaged := range []bool{false, true} {
+		t.Run(fmt.Sprint("damaged ", damaged), func(t *testing.T) {
+			r, g := two(t)
+			if _, err := g.push(Options{Files: 1, Leaders: 1}); err != nil {
+				t.Fatal(err)
+			}
+			for rank := range 2 {
+				r.put(rank, place{"h", model.NumberKey(7)}, state{rank, 7, 200_000})
+			}
+			r.settle()
+			to := durable.Options{FS: r.shared, Dir: archiveDir}
+			p, err := NewPush(r.all(), to, Options{Leaders: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			plan, err := p.Plan([]int{0, 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			late := NewShare(plan.Files[0].Leader, r.all(), to)
+			defer func() { _ = late.Close() }()
+			if err := errors.Join(late.Begin(plan), p.Close()); err != nil {
+				t.Fatal(err)
+			}
+			if damaged {
+				file, err := r.shared.Open(archiveDir+"/"+reservedName, true, false)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := file.WriteAt([]byte{1}, 20); err != nil {
+					t.Fatal(err)
+				}
+				for _, c := range plan.Copies { // the ranks have written a part of it
+					if err := late.write(c.File, c.At, make([]byte, c.End-c.From)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			done, err := g.push(Options{})
+			if err != nil || done.Keys != 1 {
+				t.Fatalf("%+v: %v", done, err)
+			}
+			for _, c := range plan.Copies {
+				if err := late.write(c.File, c.At, make([]byte, c.End-c.From)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r.require(r.complete(nil))
+		})
+	}
+}
+
+// What is recorded comes back, and nothing else does.
+func TestRecordsOfReservedRoom(t *testing.T) {
+	fs := vfs.NewMem(1 << 30)
+	if err := fs.MkdirAll(archiveDir); err != nil {
+		t.Fatal(err)
+	}
+	record := reservation{fs, archiveDir}
+	if ends, known, err := record.read(); len(ends) > 0 || !known || err != nil {
+		t.Errorf("no record: %v %v %v", ends, known, err)
+	}
+	for _, want := range [][]int64{{1, 2, 3}, {5}, nil, {1 << 60, 4096}} {
+		if err := record.write(want); err != nil {
+			t.Fatal(err)
+		}
+		if got, known, err := record.read(); !slices.Equal(got, want) || !known || err != nil {
+			t.Errorf("%v came back as %v %v %v", want, got, known, err)
+		}
+	}
+	file, err := fs.Open(archiveDir+"/"+reservedName, true, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := range int64(40) { // every byte of the last record
+		p := make([]byte, 1)
+		if _, err := file.ReadAt(p, at); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := file.WriteAt([]byte{p[0] ^ 1}, at); err != nil {
+			t.Fatal(err)
+		}
+		if _, known, err := record.read(); known || err != nil {
+			t.Errorf("a damaged byte %d is not noticed: %v", at, err)
+		}
+		if _, err := file.WriteAt(p, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

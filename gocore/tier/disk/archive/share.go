@@ -22,7 +22,9 @@ var (
 	ErrSent = errors.New("bytes were changed on their way between ranks")
 	// ErrOtherArchive: on this node, the directory of the archive is not the one that the others write to.
 	ErrOtherArchive = errors.New("not the archive that the other ranks push into: it must lie on storage that all nodes share")
-	errShare        = errors.New("not in this rank's share of the plan")
+	// ErrOtherStore: what lies under the path of a rank's store is another store.
+	ErrOtherStore = errors.New("another store than that of the rank")
+	errShare      = errors.New("not in this rank's share of the plan")
 )
 
 // Share is what one rank does for a push of all ranks: it reads stores of its node, and writes the files that it leads. Its methods are safe for concurrent use,
@@ -71,7 +73,7 @@ func (s *Share) Begin(plan *Plan) error {
 	for _, led := range plan.Files {
 		if led.Leader == s.rank {
 			if err := s.open(led.File); err != nil {
-				return fmt.Errorf("%s: %w", filepath.Join(s.to.Dir, segment.FileName(uint64(led.File)+1)), err)
+				return fmt.Errorf("%s: %w", s.name(led.File), err)
 			}
 		}
 	}
@@ -87,12 +89,17 @@ func (s *Share) Begin(plan *Plan) error {
 	return nil
 }
 
+// name is the path of a file of the archive.
+func (s *Share) name(number int64) string {
+	return filepath.Join(s.to.Dir, segment.FileName(uint64(number)+1))
+}
+
 // open opens a file of the archive, and verifies by its head that it is the one that the plan means.
 func (s *Share) open(number int64) error {
 	if s.files[number] != nil {
 		return nil
 	}
-	file, err := s.to.FS.Open(filepath.Join(s.to.Dir, segment.FileName(uint64(number)+1)), true, s.to.Direct)
+	file, err := s.to.FS.Open(s.name(number), true, s.to.Direct)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
 		return errors.Join(ErrOtherArchive, err)
 	}
@@ -136,12 +143,15 @@ func (s *Share) find(m *Moved) (*reading, error) {
 			return nil, err
 		}
 		s.views[m.Rank] = view
+		if !slices.Contains(s.plan.Stores, Stored{m.Rank, view.About().Store}) {
+			return nil, ErrOtherStore
+		}
 	}
 	r := &reading{view: view, moved: m}
 	state := view.State()
 	id, _ := state.History(string(m.History))
 	row, ok := state.Find(id, m.key())
-	if r.gone = !ok || row.Serial != m.Serial; r.gone {
+	if r.gone = !ok || row.Serial != m.Serial; r.gone || m.Known {
 		return r, nil
 	}
 	if m.Plain {
@@ -226,7 +236,7 @@ func (s *Share) write(number, at int64, p []byte) error {
 		return errShare
 	}
 	if _, err := f.WriteAt(p, at-f.start); err != nil {
-		return fmt.Errorf("%s: %w", filepath.Join(s.to.Dir, segment.FileName(uint64(number)+1)), err)
+		return fmt.Errorf("%s: %w", s.name(number), err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -266,7 +276,7 @@ func (s *Share) End() (report Report, err error) {
 		}
 		f.written = false
 		if err := f.Sync(); err != nil {
-			return report, fmt.Errorf("%s: %w", filepath.Join(s.to.Dir, segment.FileName(uint64(number)+1)), err)
+			return report, fmt.Errorf("%s: %w", s.name(number), err)
 		}
 	}
 	report = Report{Wrong: []int{}, Gone: []int{}, Failed: []Failed{}}

@@ -1,9 +1,12 @@
 package durable
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
+
+	"golang.org/x/sys/unix"
 
 	"velocpy/gocore/model"
 	"velocpy/gocore/tier/disk/catalog"
@@ -91,4 +94,13 @@ func (f *files) held() (map[uint64]int64, error) {
 		}
 	}
 	return all, nil
+}
+
+// FileBytes is how many bytes of a segment its data file can have, by the length of the file; 0: there is none.
+func (f *files) FileBytes(number int64) (int64, error) {
+	info, err := f.o.FS.Stat(f.o.path(segment.FileName(uint64(number) + 1)))
+	if errors.Is(err, unix.ENOENT) {
+		return 0, nil
+	}
+	return max(segment.Blocks(info.Size)-f.identity.front(), 0), err
 }

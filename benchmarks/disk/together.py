@@ -1,0 +1,28 @@
+"""A rank that pushes its store with the others: ``together.py ARCHIVE FILES OF_NODE STORE...``, under mpiexec."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+from mpi4py import MPI
+
+from velocpy.archive import push
+
+
+def main(archive: Path, files: int, of_node: int, stores: list[Path]) -> None:
+    """Prints the seconds of the slowest rank. So many neighbouring ranks are on a node; nodes send each other bytes."""
+    world: MPI.Intracomm = MPI.COMM_WORLD
+    os.environ["VELOCPY_NODE"] = str(world.rank // of_node)
+    world.Barrier()
+    began = time.perf_counter()
+    push(stores[world.rank], archive, ranks=world, files=files)
+    took = world.allreduce(time.perf_counter() - began, MPI.MAX)
+    if world.rank == 0:
+        sys.stdout.write(f"{took}\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), [Path(store) for store in sys.argv[4:]])
