@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import threading
 import time
 from collections import defaultdict, deque
@@ -22,7 +23,7 @@ from velocpy import errors, knobs
 from velocpy.archive import Pushed, together
 from velocpy.archive.alone import Options
 from velocpy.archive.exchange import Bytes, _await
-from velocpy.archive.shares import Carrying, Share
+from velocpy.archive.shares import _TRAILER, Share
 
 PAGE = 4096
 
@@ -51,6 +52,7 @@ class Ranks:
     """The exchange of one rank."""
 
     def __init__(self, transport: Transport, rank: int, timeout: float | None) -> None:
+        self.any_thread = True
         self._t, self.rank, self.size, self._timeout = transport, rank, transport.ranks, timeout
         self._calls = 0
         self._random = random.Random(f"{transport.seed} {rank}")
@@ -233,7 +235,9 @@ def test_a_message_that_is_lost(tmp_path: Path) -> None:
     require(tmp_path / "archive", 2, range(2))
 
 
-@pytest.mark.parametrize("op", ["share_begin", "share_read", "share_write", "share_copy", "share_end", "metadata"])
+@pytest.mark.parametrize(
+    "op", ["share_begin", "share_read", "share_write", "share_copy", "share_end", "metadata", "share_close"]
+)
 @pytest.mark.parametrize("kind", [errors.TierIOError, KeyboardInterrupt])
 def test_a_rank_that_fails(op: str, kind: type[BaseException], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever a rank fails, all raise before any timeout: it its own error, and the others one that names it."""
@@ -260,8 +264,50 @@ def test_a_rank_that_fails(op: str, kind: type[BaseException], tmp_path: Path, m
             assert each.rank == own[0]
             assert f"rank {own[0]} " in str(each)
             assert "on purpose" in str(each)
-    assert push_all(tmp_path, Transport(4), nodes, chosen)[0].keys == 3  # type: ignore[union-attr]
+    again = push_all(tmp_path, Transport(4), nodes, chosen)[0]
+    assert isinstance(again, Pushed)
+    assert (again.keys, again.known) == ((0, 3) if op == "share_close" else (3, 0))
     require(tmp_path / "archive", 4, range(3))
+
+
+def test_a_rank_that_is_interrupted(tmp_path: Path) -> None:
+    """A signal breaks nothing off between two messages: what it raises is raised when the push has ended."""
+    going, result = threading.Event(), []
+
+    def call() -> int:
+        going.set()
+        time.sleep(0.3)
+        result.append(1)
+        return 1
+
+    def interrupt() -> None:
+        going.wait()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        together.sheltered(call)
+    assert result == [1]
+
+
+def test_ranks_that_name_one_store(tmp_path: Path) -> None:
+    """All refuse it: each rank has a store of its own."""
+    compute(tmp_path, 1, range(1))
+    came: list[BaseException] = []
+    transport = Transport(2)
+
+    def run(rank: int) -> None:
+        chosen = options(tmp_path / "archive", 1)
+        with pytest.raises(errors.InvalidArgument, match="the ranks 0 and 1 have the same store") as caught:
+            together.push_together(transport.exchange(rank, 10), store_of(tmp_path, 0), lambda: chosen, 10)
+        came.append(caught.value)
+
+    threads = [threading.Thread(target=run, args=(rank,)) for rank in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(came) == 2
 
 
 def test_an_archive_that_only_one_node_sees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -287,17 +333,18 @@ def test_an_archive_that_only_one_node_sees(tmp_path: Path, monkeypatch: pytest.
 def test_a_leader_has_so_many_buffers_however_many_ranks_send(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Buffers of a rank are bounded by what was asked for: 3 for receiving here, though 5 ranks send many messages."""
     compute(tmp_path, 6, range(2))
-    made: dict[str, int] = {}
-    begin = Carrying.close
+    used: set[int] = set()
+    receive = Ranks.receive
 
-    def counted(self: Carrying) -> None:
-        made[str(self._others.rank)] = 3 - self._incoming._left
-        begin(self)
+    def counted(self: Ranks, sender: int, into: Bytes) -> Any:
+        if len(into) == PAGE + _TRAILER.itemsize:  # no metadata
+            used.add(into.__array_interface__["data"][0])
+        return receive(self, sender, into)
 
-    monkeypatch.setattr(Carrying, "close", counted)
+    monkeypatch.setattr(Ranks, "receive", counted)
     transport = Transport(6)
     came = push_all(tmp_path, transport, list(range(6)), options(tmp_path / "archive", 1, PAGE, 3))
     assert isinstance(came[0], Pushed), came
-    assert max(made.values()) == 3
+    assert len(used) == 3
     assert sum(transport.counts.values()) > 50
     require(tmp_path / "archive", 6, range(2))

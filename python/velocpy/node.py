@@ -55,8 +55,9 @@ def processes(environment: Mapping[str, str]) -> int:
 
 
 def name() -> str:
-    """What this node is told from others by: the name of its host, and the number of its last boot where the system
-    tells one. Containers on one machine may have the same.
+    """What this node is told from others by: the name of its host, and of its boot where the system has one.
+
+    Containers on one machine may have the same.
 
     Examples
     --------

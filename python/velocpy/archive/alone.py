@@ -81,7 +81,7 @@ def push_alone(stores: Mapping[int, Path], options: Options) -> Pushed:
 
 
 def target_of(options: Options) -> str:
-    """The archive, as the core is told it. It is nobody else's."""
+    """The archive, as the core is told it. A directory with the files of others is refused."""
     if options.archive.is_dir():
         paths.require_own(options.archive)
     return bytes_of_path(options.archive)

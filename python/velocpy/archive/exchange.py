@@ -1,4 +1,4 @@
-"""What ranks tell each other: short texts, by the communicator that the application has."""
+"""What ranks tell and send each other, by the communicator that the application has."""
 
 from __future__ import annotations
 
@@ -38,6 +38,8 @@ class Exchange(Protocol):
 
     rank: int
     size: int
+    #: Whether another thread than the main one may make calls.
+    any_thread: bool
 
     def all_gather(self, text: bytes) -> list[bytes]:
         """What each rank has said, by ranks. All of them make this call."""
@@ -80,8 +82,8 @@ def _await(arrived: Callable[[], bool], timeout: float | None) -> None:
     while not arrived():
         if end is not None and time.monotonic() >= end:
             raise WaitTimeout(
-                f"after {timeout} s not all ranks have come. Nothing was changed by this one. The communicator has a "
-                "call under way, and must not be used any more."
+                f"after {timeout} s not all ranks have come. Each key is in the archive as a whole, in its old version "
+                "or in the new one. The communicator has a call under way, and must not be used any more."
             )
         time.sleep(pause)
         pause = min(2 * pause, _LONGEST)
@@ -111,6 +113,8 @@ class _OfMpi:
         self._comm, self._timeout = comm, timeout
         self.rank: int = comm.Get_rank()
         self.size: int = comm.Get_size()
+        mpi = sys.modules.get("mpi4py.MPI")
+        self.any_thread = mpi is None or bool(mpi.Query_thread() >= mpi.THREAD_SERIALIZED)
 
     def all_gather(self, text: bytes) -> list[bytes]:
         """Lengths first, and then the texts."""
@@ -170,6 +174,7 @@ class _OfTorch:
         self._group, self._timeout = group, timeout
         self.rank: int = group.rank()
         self.size: int = group.size()
+        self.any_thread = True
 
     def all_gather(self, text: bytes) -> list[bytes]:
         """Lengths first, and then the texts, each as long as the longest."""
@@ -236,7 +241,7 @@ class _OfTorch:
 
 
 class _TorchParcel:
-    """A message of gloo. A thread waits for it, as gloo tells nobody else; Python ends without such a thread."""
+    """A message of gloo. A thread waits for it, as gloo tells only whoever waits; Python ends without such a thread."""
 
     def __init__(self, other: int, work: Any) -> None:
         self._other, self._work = other, work

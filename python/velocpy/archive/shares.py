@@ -9,26 +9,36 @@ from __future__ import annotations
 
 import json
 import mmap
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from velocpy.errors import WaitTimeout
+from velocpy.errors import CorruptCheckpoint, WaitTimeout
 from velocpy.ondisk import Opened
 
 from .exchange import Bytes, Exchange, Parcel
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["Carrying", "Share"]
 
 T = TypeVar("T")
 
-#: Behind the bytes of each message: their sum, and whether they are what the store has.
-_TRAILER = np.dtype([("sum", "<u8"), ("sound", "<u8")])
+#: Behind the bytes of each message: their sum, whether they are what the store has, and which bytes they are.
+_TRAILER = np.dtype([("sum", "<u8"), ("sound", "<u8"), ("copy", "<u8"), ("at", "<u8")])
+
+#: What was under way when a push was given up. A late message may still be written into these buffers.
+_abandoned: list[_Stages] = []
+
+#: Seconds in which threads start.
+_PATIENCE = 60
 
 #: Messages of one rank that a leader waits for at once.
 _AHEAD = 2
@@ -93,20 +103,17 @@ def _apart(all_of_them: list[T], chosen: Callable[[T], bool]) -> tuple[list[T], 
 
 
 class _Buffers:
-    """A fixed number of buffers, made when they are needed first. Direct I/O needs them aligned to pages."""
+    """A fixed number of buffers, aligned to pages as direct I/O needs them. Unused ones are not resident."""
 
     def __init__(self, count: int, nbytes: int) -> None:
-        self._left, self._nbytes = count, nbytes
-        self._free: deque[Bytes] = deque()
+        self._free = deque(np.frombuffer(mmap.mmap(-1, nbytes + mmap.PAGESIZE), np.uint8) for _ in range(count))
 
-    def take(self) -> Bytes | None:
-        """A buffer; None while all are in use."""
-        if self._free:
-            return self._free.popleft()
-        if self._left == 0:
-            return None
-        self._left -= 1
-        return np.frombuffer(mmap.mmap(-1, self._nbytes + mmap.PAGESIZE), np.uint8)
+    def __bool__(self) -> bool:
+        return bool(self._free)
+
+    def take(self) -> Bytes:
+        """One that is free."""
+        return self._free.popleft()
 
     def give(self, buffer: Bytes) -> None:
         """Gives a buffer back."""
@@ -132,19 +139,30 @@ class Carrying:
         self, share: Share, others: Exchange, nbytes: int, buffers: int, writers: int, timeout: float | None
     ) -> None:
         self._share, self._others, self._nbytes, self._writers, self._timeout = share, others, nbytes, writers, timeout
-        self._outgoing, self._incoming = _Buffers(buffers, nbytes), _Buffers(buffers, nbytes)
+        self._count = buffers
         self._threads = ThreadPoolExecutor(writers, thread_name_prefix="velocpy-share")
         self._failed: BaseException | None = None
 
-    def close(self) -> None:
-        """Waits for the threads."""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self._threads.shutdown()
+
+    def prepare(self) -> None:
+        """Makes buffers and threads. That there cannot be as many is an error here, and not between two messages."""
+        self._outgoing, self._incoming = _Buffers(self._count, self._nbytes), _Buffers(self._count, self._nbytes)
+        everyone = threading.Barrier(self._writers + 1)
+        for _ in range(self._writers):
+            self._threads.submit(everyone.wait, _PATIENCE)
+        everyone.wait(_PATIENCE)
 
     def carry_out(self, text: bytes) -> Mapping[str, Any]:
         """Carries out a plan, and returns what this rank reports of it.
 
-        Whatever fails, all messages of the plan are exchanged, so that no other rank waits for them; then the first
-        error is raised.
+        Whatever fails when stores are read and the archive is written, all messages of the plan are exchanged, so that
+        no other rank waits for them; then the first error is raised. Buffers for sending and for receiving are
+        different ones, so that no two ranks wait for each other's.
 
         Raises
         ------
@@ -165,13 +183,10 @@ class Carrying:
     def _run(self, work: _Work) -> None:
         stages = _Stages(self, work)
         pause, moved = _SHORTEST, time.monotonic()
-        while stages.unfinished():
-            try:
-                if stages.step():
+        try:
+            while stages.unfinished():
+                if stages.step() or stages.at_work():
                     pause, moved = _SHORTEST, time.monotonic()
-                    continue
-                if stages.at_work():
-                    moved = time.monotonic()
                 elif self._timeout is not None and time.monotonic() - moved > self._timeout:
                     raise WaitTimeout(
                         f"for {self._timeout} s nothing has come from rank {stages.awaited()}. Nothing of this part of "
@@ -180,12 +195,9 @@ class Carrying:
                     )
                 time.sleep(pause)
                 pause = min(2 * pause, _LONGEST)
-            except WaitTimeout:
-                raise
-            except BaseException as error:
-                if self._failed is not None:
-                    raise  # a second time: the others are left alone with it
-                self._failed = error
+        finally:
+            if stages.unfinished():
+                _abandoned.append(stages)
 
 
 class _Stages:
@@ -231,25 +243,29 @@ class _Stages:
         some = False
         for rank, waiting in self._work.received.items():
             coming = self._receiving[rank]
-            if waiting and len(coming) < _AHEAD and (buffer := self._c._incoming.take()) is not None:
-                message = waiting.popleft()
+            if waiting and len(coming) < _AHEAD and self._c._incoming:
+                message, buffer = waiting[0], self._c._incoming.take()
                 into = buffer[: message.nbytes + _TRAILER.itemsize]
                 coming.append((message, buffer, self._c._others.receive(rank, into)))
+                waiting.popleft()
                 some = True
         return some
 
     def _write(self) -> bool:
         """Hands what has come over to the threads that write."""
         some = False
-        for coming in self._receiving.values():
+        for rank, coming in self._receiving.items():
             while coming and coming[0][2].done():
                 message, buffer, _ = coming.popleft()
                 some = True
                 told = buffer[message.nbytes : message.nbytes + _TRAILER.itemsize].view(_TRAILER)[0]
                 if not told["sound"] or self._c._failed is not None:
                     self._c._incoming.give(buffer)
-                    continue
-                self._writing.append((buffer, self._submit(self._write_one, message, buffer, int(told["sum"]))))
+                elif (told["copy"], told["at"]) != (message.copy, message.at):
+                    self._c._incoming.give(buffer)
+                    self._c._failed = CorruptCheckpoint(f"rank {rank} has sent other bytes than the plan says.")
+                else:
+                    self._writing.append((buffer, self._submit(self._write_one, message, buffer, int(told["sum"]))))
         return some
 
     def _write_one(self, message: _Message, buffer: Bytes, told: int) -> None:
@@ -267,17 +283,18 @@ class _Stages:
         some = False
         ranks = [rank for rank, waiting in self._work.sent.items() if waiting and rank not in self._reading]
         for rank in ranks[self._first % max(len(ranks), 1) :] + ranks[: self._first % max(len(ranks), 1)]:
-            if (buffer := self._c._outgoing.take()) is None:
+            if not self._c._outgoing:
                 break
-            message = self._work.sent[rank].popleft()
+            message, buffer = self._work.sent[rank][0], self._c._outgoing.take()
             self._reading[rank] = (message, buffer, self._submit(self._read_one, message, buffer))
+            self._work.sent[rank].popleft()
             self._first += 1
             some = True
         return some
 
     def _read_one(self, message: _Message, buffer: Bytes) -> None:
         trailer = buffer[message.nbytes : message.nbytes + _TRAILER.itemsize].view(_TRAILER)
-        trailer["sound"] = 0
+        trailer["sound"], trailer["copy"], trailer["at"] = 0, message.copy, message.at
         if self._c._failed is None:
             told, _ = self._c._share.ask("share_read", buffer[: message.nbytes], copy=message.copy, at=message.at)
             trailer["sum"], trailer["sound"] = told["sum"], told["sound"]
@@ -286,10 +303,10 @@ class _Stages:
         some = False
         for rank, (message, buffer, read) in list(self._reading.items()):
             if read.done():
-                del self._reading[rank]
                 self._note(read)
                 sent = self._c._others.send(rank, buffer[: message.nbytes + _TRAILER.itemsize])
                 self._sending.append((rank, buffer, sent))
+                del self._reading[rank]
                 some = True
         return some
 

@@ -1,13 +1,14 @@
 """A push that all ranks of a run make together, by the communicator that the application has.
 
 The lowest rank knows the catalogs of all stores. It plans what is copied next, and commits the keys whose parts have
-arrived. All ranks carry its plans out: see `velocpy.archive.shares`. If it can read the stores of all, it pushes alone.
+arrived. All ranks carry its plans out: see `velocpy.archive.shares`. If all of them are on one node, it pushes alone.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -51,10 +52,41 @@ def push_together(others: Exchange, store: Any, options: Callable[[], Options], 
     _require_all(told, mine)
     assert chosen is not None
     run = _Run(others, chosen, path, told, timeout)
-    nodes = run.decided(lambda: _nodes(told))
+    nodes = run.nodes()
     if len(set(nodes)) == 1:
         return Pushed(**_damage_as_tuple(run.decided(lambda: asdict(push_alone(run.stores(nodes, 0), chosen)))))
-    return run.push(nodes)
+    return sheltered(lambda: run.push(nodes)) if others.any_thread else run.push(nodes)
+
+
+def sheltered(call: Callable[[], T]) -> T:
+    """Runs a call in another thread, where no signal breaks it off between two messages that other ranks wait for.
+
+    What a signal raises meanwhile is raised behind it.
+    """
+    came: list[T] = []
+    failed: list[BaseException] = []
+    interrupted: BaseException | None = None
+
+    def run() -> None:
+        try:
+            came.append(call())
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=run, name="velocpy-push", daemon=True)
+    thread.start()
+    while thread.is_alive():
+        try:
+            thread.join()
+        except BaseException as error:
+            if interrupted is not None:
+                raise  # a second time: the others are left alone with it
+            interrupted = error
+    if interrupted is not None:
+        raise interrupted
+    if failed:
+        raise failed[0]
+    return came[0]
 
 
 def _damage_as_tuple(pushed: Mapping[str, Any]) -> dict[str, Any]:
@@ -64,7 +96,13 @@ def _damage_as_tuple(pushed: Mapping[str, Any]) -> dict[str, Any]:
 def _require_all(told: Sequence[Mapping[str, Any]], mine: BaseException | None) -> None:
     """Raises, on every rank, what kept one from taking part."""
     _require_nobody_failed([said.get("error") for said in told], mine, "could not take part, and nothing was pushed")
+    places: dict[tuple[str, str], int] = {}
     for rank, said in enumerate(told):
+        other = places.setdefault((said["path"], said["store"]), rank)
+        if other != rank:
+            raise InvalidArgument(
+                f"the ranks {other} and {rank} have the same store; each rank has one of its own. Nothing was pushed."
+            )
         if said["wanted"] != told[0]["wanted"]:
             raise InvalidArgument(
                 f"rank 0 pushes with {told[0]['wanted']}, and rank {rank} with {said['wanted']}. All ranks push into "
@@ -83,16 +121,6 @@ def _require_nobody_failed(whys: Sequence[str | None], mine: BaseException | Non
             raise failed
 
 
-def _nodes(told: Sequence[Mapping[str, Any]]) -> list[int]:
-    """The number of each rank's node. A rank whose store cannot be read on the node of its name is a node by itself."""
-    numbers: dict[str, int] = {}
-    nodes = [numbers.setdefault(said["node"], len(numbers)) for said in told]
-    for rank, said in enumerate(told):
-        if nodes[rank] == 0 and not _is_read_here(Path(os.fsdecode(bytes.fromhex(said["path"]))), said["store"]):
-            nodes[rank] = len(told) + rank
-    return nodes
-
-
 def _identity(path: Path) -> str:
     with View(path) as view:
         return str(view.about["store"])
@@ -101,7 +129,7 @@ def _identity(path: Path) -> str:
 def _is_read_here(path: Path, identity: str) -> bool:
     try:
         return _identity(path) == identity
-    except errors.NotAStore:
+    except (VelocError, OSError):
         return False
 
 
@@ -122,13 +150,31 @@ class _Run:
         self._others, self._options, self._path, self._told, self._timeout = others, options, path, told, timeout
         self._lowest = others.rank == 0
 
+    def nodes(self) -> list[int]:
+        """The number of each rank's node, by ranks.
+
+        A rank whose store cannot be read on the node of its name is a node by itself: containers of one host have one
+        name. The lowest rank of each name says which can.
+        """
+        names = [said["node"] for said in self._told]
+        if self._others.rank == names.index(names[self._others.rank]):
+            mine = [rank for rank, name in enumerate(names) if name == names[self._others.rank]]
+        else:
+            mine = []
+        apart = self.gathered(
+            lambda: [rank for rank in mine if not _is_read_here(self._path_of(rank), self._told[rank]["store"])]
+        )
+        nodes = [names.index(name) for name in names]
+        for rank in (rank for ranks in apart for rank in ranks):
+            nodes[rank] = len(names) + rank
+        return nodes
+
+    def _path_of(self, rank: int) -> Path:
+        return Path(os.fsdecode(bytes.fromhex(self._told[rank]["path"])))
+
     def stores(self, nodes: Sequence[int], node: int) -> dict[int, Path]:
         """The stores of the ranks of a node."""
-        return {
-            rank: Path(os.fsdecode(bytes.fromhex(said["path"])))
-            for rank, said in enumerate(self._told)
-            if nodes[rank] == node
-        }
+        return {rank: self._path_of(rank) for rank, own in enumerate(nodes) if own == node}
 
     def decided(self, decide: Callable[[], T]) -> T:
         """What the lowest rank decides, on every rank; if it raises, all do."""
@@ -167,16 +213,19 @@ class _Run:
             self._collect(nodes, pushing)
             self.decided(lambda: self._open(pushing))
             self.gathered(lambda: share.open(to=bytes_of_path(options.archive), ranks=ranks_of(near), rank=rank))
-            carrying = Carrying(
+            with Carrying(
                 share, self._others, options.buffer, options.buffers, options.writers or _WRITERS, self._timeout
-            )
-            try:
+            ) as carrying:
+                self.gathered(carrying.prepare)
                 while self._brought_some(pushing, carrying, nodes):
                     pass
-            finally:
-                carrying.close()
-            facts = self.decided(lambda: pushing.ask("push_done")[0])
-        return pushed_of(facts)
+            self.gathered(share.close)
+            return pushed_of(self.decided(lambda: self._finished(pushing)))
+
+    def _finished(self, pushing: Pushing) -> dict[str, Any]:
+        facts, _ = pushing.ask("push_done")
+        pushing.close()
+        return facts
 
     def _brought_some(self, pushing: Pushing, carrying: Carrying, nodes: Sequence[int]) -> bool:
         """Plans, copies and commits; False if nothing is left to be brought."""
@@ -190,23 +239,45 @@ class _Run:
     def _collect(self, nodes: Sequence[int], pushing: Pushing) -> None:
         """Brings the metadata of stores on other nodes to the lowest rank."""
         away = nodes[self._others.rank] != nodes[0]
+        whole = room = np.zeros(0, np.uint8)
         with _Metadata.reserved() as metadata:
-            lengths = self.gathered(lambda: metadata.open(path=bytes_of_path(self._path))["bytes"] if away else 0)
-            if away:
-                for at in range(0, lengths[self._others.rank], _PIECE):
-                    piece = np.empty(min(_PIECE, lengths[self._others.rank] - at), np.uint8)
-                    metadata.ask("metadata_read", piece, **{"from": at})
-                    self._others.wait(self._others.send(0, piece))
-            if self._lowest:
-                for rank, length in enumerate(lengths):
-                    if length > 0:
-                        whole = np.empty(length, np.uint8)
-                        for at in range(0, length, _PIECE):
-                            self._others.wait(self._others.receive(rank, whole[at : at + _PIECE]))
-                        pushing.ask("push_metadata", whole, rank=rank)
+
+            def read() -> int:
+                nonlocal whole
+                if not away:
+                    return 0
+                length: int = metadata.open(path=bytes_of_path(self._path))["bytes"]
+                whole = np.zeros(length, np.uint8)
+                metadata.ask("metadata_read", whole)
+                return length
+
+            lengths = self.gathered(read)
+
+        def make_room() -> None:
+            nonlocal room
+            room = np.zeros(max(lengths) if self._lowest else 0, np.uint8)
+
+        self.gathered(make_room)
+        if away:  # nothing can fail between two messages, and so leave the other rank alone with the rest
+            for at in range(0, len(whole), _PIECE):
+                self._others.wait(self._others.send(0, whole[at : at + _PIECE]))
+        failed: list[BaseException] = []
+        for rank, length in [each for each in enumerate(lengths) if self._lowest and each[1] > 0]:
+            for at in range(0, length, _PIECE):
+                self._others.wait(self._others.receive(rank, room[at : min(at + _PIECE, length)]))
+            try:
+                pushing.ask("push_metadata", room[:length], rank=rank)
+            except BaseException as error:
+                failed.append(error)
+
+        def succeed() -> None:
+            if failed:
+                raise failed[0]
+
+        self.gathered(succeed)
 
     def _open(self, pushing: Pushing) -> None:
-        every = {rank: Path(os.fsdecode(bytes.fromhex(said["path"]))) for rank, said in enumerate(self._told)}
+        every = {rank: self._path_of(rank) for rank in range(len(self._told))}
         pushing.open(to=target_of(self._options), ranks=ranks_of(every), **request_of(self._options))
 
     def _plan(self, pushing: Pushing, nodes: Sequence[int]) -> bytes:
