@@ -32,6 +32,9 @@ T = TypeVar("T")
 #: Goroutines that the core has by default, and threads of a rank that read and write.
 _WRITERS = 8
 
+#: Seconds in which a thread starts.
+_PATIENCE = 10
+
 #: Bytes of one message with metadata.
 _PIECE = 16 << 20
 
@@ -65,19 +68,27 @@ def sheltered(call: Callable[[], T]) -> T:
     """
     came: list[T] = []
     failed: list[BaseException] = []
-    interrupted: BaseException | None = None
+    begun, ended, interrupted = threading.Event(), threading.Event(), None
 
     def run() -> None:
+        begun.set()
         try:
             came.append(call())
         except BaseException as error:
             failed.append(error)
+        finally:
+            ended.set()
 
     thread = threading.Thread(target=run, name="velocpy-push", daemon=True)
-    thread.start()
-    while thread.is_alive():
+    try:
+        thread.start()
+    except BaseException as error:
+        if isinstance(error, RuntimeError) or not begun.wait(_PATIENCE):
+            raise  # there is no thread
+        interrupted = error
+    while not ended.is_set():
         try:
-            thread.join()
+            ended.wait()  # Thread.join forgets a thread, where a signal breaks it off (Python 3.11)
         except BaseException as error:
             if interrupted is not None:
                 raise  # a second time: the others are left alone with it
