@@ -63,7 +63,7 @@ func (d *Desk) readMetadata(q *Request, data []byte) ([]byte, error) {
 		return nil, d.stale()
 	}
 	if q.From > len(all)-len(data) {
-		return nil, fmt.Errorf("%w: %d bytes from %d on of %d", ErrRequest, len(data), q.From, len(all))
+		return nil, fmt.Errorf("%w: the metadata from %d to %d, and it ends at %d", ErrRequest, q.From, q.From+len(data), len(all))
 	}
 	copy(data, all[q.From:])
 	return answer(struct{}{}, nil)

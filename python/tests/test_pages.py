@@ -14,6 +14,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from conftest import mpi_launcher
+from launching import OPEN_MPI
 
 import velocpy
 
@@ -58,12 +60,24 @@ def test_the_commands_of_archives(shell: Callable[[str], CompletedProcess[str]],
     for rank in range(4):
         with velocpy.open(tmp_path / "run" / f"rank-{rank:05d}", host="16MiB", disk="64MiB") as store:
             store.history("forward").checkpoint(0, u=np.array([rank]))
-    (text,) = blocks(root, "archive.md", "sh")
+    text, _ = blocks(root, "archive.md", "sh")
     done = shell(f"cd {tmp_path}\n{text}")
     assert done.returncode == 0, done.stderr
     assert "rank 3/forward" in done.stdout
     with velocpy.open(tmp_path / "run" / "again", host="1MiB", mode="r") as store:
         assert list(store.history("forward").restore(0)["u"]) == [3]
+
+
+@pytest.mark.mpi
+def test_one_machine_plays_several_nodes(shell: Callable[[str], CompletedProcess[str]], root: Path) -> None:
+    pytest.importorskip("mpi4py")
+    launcher = mpi_launcher()
+    assert launcher is not None
+    settings = "\n".join(f"export {name}={value}" for name, value in OPEN_MPI.items())
+    _, text = blocks(root, "archive.md", "sh")
+    done = shell(f"{settings}\nPATH=$PATH:{Path(launcher).parent}\n{text}")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "4 parts in 1 file"
 
 
 #: In the order of the page: the packages that each program needs.
