@@ -1,4 +1,4 @@
-"""A rank that pushes its store with the others: ``together.py ARCHIVE FILES OF_NODE STORE...``, under mpiexec."""
+"""A rank that pushes its store with the others: ``together.py ARCHIVE FILES LEADERS OF_NODE STORE...``, under mpiexec."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from mpi4py import MPI
 from velocpy.archive import push
 
 
-def main(archive: Path, files: int, of_node: int, stores: list[Path]) -> None:
+def main(archive: Path, files: int, leaders: int, of_node: int, stores: list[Path]) -> None:
     """Prints the seconds of the slowest rank. So many neighbouring ranks are on a node; nodes send each other bytes."""
     world: MPI.Intracomm = MPI.COMM_WORLD
     os.environ["VELOCPY_NODE"] = str(world.rank // of_node)
     world.Barrier()
     began = time.perf_counter()
-    push(stores[world.rank], archive, ranks=world, files=files)
+    push(stores[world.rank], archive, ranks=world, files=files, leaders=leaders)
     took = world.allreduce(time.perf_counter() - began, MPI.MAX)
     if world.rank == 0:
         sys.stdout.write(f"{took}\n")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), [Path(store) for store in sys.argv[4:]])
+    main(Path(sys.argv[1]), *map(int, sys.argv[2:5]), [Path(store) for store in sys.argv[5:]])
