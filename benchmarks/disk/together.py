@@ -1,4 +1,4 @@
-"""A rank that pushes its store with the others: ``together.py ARCHIVE FILES LEADERS OF_NODE STORE...``, under mpiexec."""
+"""A rank that pushes its store: ``together.py ARCHIVE FILES LEADERS OF_NODE STORE...``, under mpiexec."""
 
 from __future__ import annotations
 
@@ -25,4 +25,6 @@ def main(archive: Path, files: int, leaders: int, of_node: int, stores: list[Pat
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), *map(int, sys.argv[2:5]), [Path(store) for store in sys.argv[5:]])
+    to, numbers, stores_of_all = sys.argv[1], sys.argv[2:5], sys.argv[5:]
+    count, each, of_one_node = map(int, numbers)
+    main(Path(to), count, each, of_one_node, [Path(store) for store in stores_of_all])
