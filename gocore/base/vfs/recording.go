@@ -228,32 +228,35 @@ type replayedFile struct {
 
 // ReadAt finds the bytes in the pieces that were read, the latest first.
 func (f *replayedFile) ReadAt(p []byte, off int64) (n int, err error) {
-	end := min(off+int64(len(p)), f.of.Size)
-	for at := off; at < end; at = off + int64(n) {
+	for n < len(p) {
+		at := off + int64(n)
 		piece := f.find(at)
 		switch {
+		case piece == nil && at >= f.of.Size:
+			return n, io.EOF
 		case piece == nil:
 			return n, fmt.Errorf("read %s at %d: %w", f.name, at, ErrUnrecorded)
 		case at >= piece.From+int64(len(piece.Bytes)):
 			return n, fmt.Errorf("read %s at %d: %w", f.name, at, unix.Errno(piece.Errno))
 		}
-		n += copy(p[n:end-off], piece.Bytes[at-piece.From:])
-	}
-	if n < len(p) {
-		return n, io.EOF
+		n += copy(p[n:], piece.Bytes[at-piece.From:])
 	}
 	return n, nil
 }
 
-// find returns the latest piece with a byte; nil: nobody has read it.
-func (f *replayedFile) find(at int64) *recordedPiece {
+// find returns the latest piece that has a byte, or else one of those that could not be read; nil: it was not asked for.
+func (f *replayedFile) find(at int64) (failed *recordedPiece) {
 	for i := len(f.of.Pieces) - 1; i >= 0; i-- {
 		p := &f.of.Pieces[i]
-		if at >= p.From && at < p.From+max(int64(len(p.Bytes)), p.Fails) {
+		switch {
+		case at < p.From:
+		case at < p.From+int64(len(p.Bytes)):
 			return p
+		case at < p.From+p.Fails && failed == nil:
+			failed = p
 		}
 	}
-	return nil
+	return failed
 }
 
 func (f *replayedFile) WriteAt([]byte, int64) (int, error) { return 0, unix.EROFS }

@@ -477,3 +477,45 @@ func TestRecordsOfReservedRoom(t *testing.T) {
 		}
 	}
 }
+
+// What a leader has written is on the medium before it reports: the planning process commits keys by that, and a sync of another node does nothing for it.
+func TestALeaderSyncsBeforeItReports(t *testing.T) {
+	r, _ := two(t)
+	to := durable.Options{FS: r.shared, Dir: archiveDir}
+	p, err := NewPush(r.all(), to, Options{Leaders: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = p.Close() }()
+	plan, err := p.Plan([]int{0, 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := vfs.NewFaulty(r.shared)
+	s := NewShare(0, r.all(), durable.Options{FS: counted, Dir: archiveDir})
+	defer func() { _ = s.Close() }()
+	if err := s.Begin(plan); err != nil {
+		t.Fatal(err)
+	}
+	for number := range plan.Copies {
+		if err := s.Copy(number); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := counted.Calls(vfs.OpSync); n != 0 {
+		t.Fatalf("%d syncs before the end", n)
+	}
+	if _, err := s.End(); err != nil || counted.Calls(vfs.OpSync) != int64(len(plan.Files)) {
+		t.Fatalf("%d syncs of %d files: %v", counted.Calls(vfs.OpSync), len(plan.Files), err)
+	}
+	counted.Add(&vfs.Rule{Ops: vfs.OpSync, Err: unix.EIO})
+	if err := s.Begin(plan); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Copy(0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.End(); !errors.Is(err, unix.EIO) {
+		t.Errorf("a sync has failed, and the report says %v", err)
+	}
+}

@@ -97,3 +97,38 @@ func TestAQuotaIsFoundBeforeItIsUsedUp(t *testing.T) {
 		}
 	}
 }
+
+// Room that this space has allocated, and that another process has written, stays when the space closes.
+func TestWhatAnotherProcessHasWrittenStays(t *testing.T) {
+	mem := vfs.NewMem(1 << 30)
+	if err := mem.MkdirAll("/s"); err != nil {
+		t.Fatal(err)
+	}
+	id := [16]byte{1}
+	s := mustOpen(t, Options{FS: mem, Dir: "/s", Capacity: 64 << 20, SegmentBytes: 64 << 20, Named: true, Store: &id})
+	if err := s.Make(0); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Write(0, random(buffer(Block, 0))); err != nil { // allocates more
+		t.Fatal(err)
+	}
+	file, err := mem.Open("/s/"+FileName(1), true, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs := random(buffer(2*Block, 0))
+	if _, err := Behind(file, HeadBytes).WriteAt(theirs, 4*Block); err != nil {
+		t.Fatal(err)
+	}
+	s.Wrote(4*Block, 2*Block)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, len(theirs))
+	if _, err := Behind(file, HeadBytes).ReadAt(got, 4*Block); err != nil || !bytes.Equal(got, theirs) {
+		t.Errorf("it is gone: %v", err)
+	}
+	if err := s.Make(0); !errors.Is(err, ErrClosed) {
+		t.Errorf("of a closed space: %v", err)
+	}
+}
