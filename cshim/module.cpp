@@ -58,7 +58,8 @@ py::bytes inspect(const std::string& request, const py::object& data) {
   py::buffer_info bytes;
   if (!data.is_none()) {
     bytes = py::buffer(data).request(true);
-    if (bytes.itemsize != 1 || bytes.ndim != 1 || bytes.strides[0] != 1) throw py::type_error("data must be writable bytes, one behind the other");
+    if (bytes.itemsize != 1 || bytes.ndim != 1 || bytes.strides[0] != 1)
+      throw py::type_error("data must be writable bytes, one behind the other");
   }
   PyObject* answer = PyBytes_FromStringAndSize(nullptr, kInspectRoom);
   if (answer == nullptr) throw py::error_already_set();

@@ -261,7 +261,8 @@ int32_t veloc_doctor(const char* json, int64_t json_len, char* buf, int64_t cap,
  * page. It needs a buffer of 1 MiB at least; with a smaller one it does nothing. "step", "collect" and "repair" wait for disks: call it
  * without locks. A view that "open" returned stays until it is closed. Some requests read data, or fill it: bytes that are too many for
  * JSON. */
-int32_t veloc_inspect(const char* json, int64_t json_len, void* data, int64_t data_len, char* buf, int64_t cap, int64_t* len, veloc_error* err);
+int32_t veloc_inspect(const char* json, int64_t json_len, void* data, int64_t data_len, char* buf, int64_t cap, int64_t* len,
+                      veloc_error* err);
 /* Test hooks; VELOC_E_UNAVAILABLE unless veloc_init had test_hooks. where: 0 in the call, 1 in a goroutine. */
 int32_t veloc_test_panic(int32_t where, veloc_error* err);
 /* Flips one bit of the checkpoint's bytes in a tier. */

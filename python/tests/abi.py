@@ -202,7 +202,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "hint": (U64, Pointer, I64, Pointer),
     "simulate": (Pointer, I64, Pointer, I64, Pointer),
     "doctor": (Pointer, I64, Pointer, I64, Pointer),
-    "inspect": (Pointer, I64, Pointer, I64, Pointer),
+    "inspect": (Pointer, I64, Pointer, I64, Pointer, I64, Pointer),
     "hint_clear": (U64,),
     "plan_next": (U64, Pointer, I64, Pointer, Pointer),
     "plan_undo": (U64, Pointer, I64, I32),

@@ -176,7 +176,7 @@ def test_build_info() -> None:
 
     info = velocpy.build_info()
     assert info["version"] == velocpy.__version__
-    assert info["shim"]["abi_version"] == 11
+    assert info["shim"]["abi_version"] == 12
     assert info["core"]["go"].startswith("go1.")
 
 
