@@ -22,7 +22,7 @@ from launching import OPEN_MPI, launch_ranks
 
 import velocpy
 from velocpy import errors, ondisk
-from velocpy.archive import Pushed, part, pull, push, split_part
+from velocpy.archive import Pushed, exchange, part, pull, push, split_part
 from velocpy.archive.exchange import exchange_of
 
 RANK = Path(__file__).with_name("archive_rank.py")
@@ -398,7 +398,7 @@ def require_travelled(tmp_path: Path, count: int, said: Sequence[dict[str, Any]]
     for what in NODES:
         pushed = [each[what]["pushed"] for each in said]
         assert pushed == [pushed[0]] * count
-        assert (pushed[0]["keys"], pushed[0]["parts"], pushed[0]["files"]) == (4, 4 * count, 2)
+        assert (pushed[0]["keys"], pushed[0]["parts"], pushed[0]["files"]) == (4, 4 * count, 1)
         require(tmp_path / what / "archive", count, range(4))
 
 
@@ -407,17 +407,12 @@ def test_ranks_of_torch_on_several_nodes(tmp_path: Path) -> None:
     require_travelled(tmp_path, 4, together(4, tmp_path, *NODES))
 
 
-#: Real kills of a rank. More were played by hand, with other moments.
-KILLS = 3
-
-
-@pytest.mark.parametrize("turn", range(KILLS))
-def test_a_rank_that_is_killed(turn: int, tmp_path: Path) -> None:
+def test_a_rank_that_is_killed(tmp_path: Path) -> None:
     """Whichever rank dies, and whenever: the others raise within their timeout, what was in the archive is there, each
-    key as a whole, and a push of what is left of the stores completes it.
+    key as a whole, and a push of what is left of the stores completes it. Each commit plays another moment.
     """
     pytest.importorskip("torch")
-    moment = random.Random(f"{os.environ.get('VELOCPY_TURN')} {turn}")
+    moment = random.Random(os.environ.get("VELOCPY_TURN"))
     who, count = moment.randrange(4), 4
     launch_ranks(RANK, count, "torch", tmp_path, f"killed:{who}:{moment.random() * 1.5}", killed=who)
     for rank in range(count):
@@ -536,8 +531,12 @@ class Late:
 
 
 def test_a_rank_that_never_comes(tmp_path: Path) -> None:
+    before = len(exchange._given_up)
     with pytest.raises(errors.WaitTimeout, match=r"0\.1 s"):
         exchange_of(Late(), 0.1).all_gather(b"x")
+    # MPI may still write into the memory of a call that was given up: it must not become other memory of the process.
+    ((_, (sent, received)),) = exchange._given_up[before:]
+    assert (sent.tolist(), received.shape) == ([1], (2,))
     stores = compute(tmp_path, 1, [0])
     with pytest.raises(errors.WaitTimeout):
         push(stores[0], tmp_path / "archive", ranks=Late(), timeout=0.1)

@@ -128,7 +128,7 @@ def push_all(
     def run(rank: int) -> None:
         local.rank = rank
         try:
-            exchange = transport.exchange(rank, timeout)
+            exchange = transport.exchange(rank, 60)  # only messages of a plan have the short timeout of some tests
             came[rank] = together.push_together(exchange, store_of(folder, rank), lambda: chosen, timeout)
         except BaseException as error:
             came[rank] = error
@@ -197,26 +197,23 @@ def test_with_a_leader_on_every_node_nothing_is_sent(tmp_path: Path) -> None:
     require(tmp_path / "archive", 4, range(3))
 
 
-def named(error: Any) -> str:
-    return f"{type(error).__name__} {error}"
-
-
 @pytest.mark.parametrize("fate", ["changed", "refused"])
 def test_a_message_that_does_not_come_as_it_was_sent(fate: str, tmp_path: Path) -> None:
     """All ranks raise, one of them its own error, nothing is in the archive, and the next push brings everything."""
     compute(tmp_path, 3, range(2))
     nodes, chosen = [0, 1, 2], options(tmp_path / "archive", 1)
-    # The first messages from rank 1 have metadata; the last one is data.
-    counted = Transport(3)
-    push_all(tmp_path, counted, nodes, options(tmp_path / "counted", 1))
-    last = counted.counts[1, 0] or counted.counts[1, 2]
-    to = 0 if counted.counts[1, 0] > 1 else 2
-    strange = Transport(3, fate=lambda sender, to_, n: fate if (sender, to_, n) == (1, to, last) else "")
-    came = push_all(tmp_path, strange, nodes, chosen, timeout=3)
-    assert all(isinstance(each, errors.VelocError | OSError) for each in came), came
+    # Rank 2 has the most bytes, and leads. Rank 1 has sent its metadata to rank 0.
+    strange = Transport(3, fate=lambda sender, to, n: fate if (sender, to, n) == (1, 2, 2) else "")
+    came = push_all(tmp_path, strange, nodes, chosen, timeout=20)
+    own = 2 if fate == "changed" else 1
     if fate == "changed":
-        assert any("changed on their way" in named(each) for each in came)
-        assert isinstance(came[to], errors.CorruptCheckpoint)
+        assert isinstance(came[2], errors.CorruptCheckpoint)
+        assert "changed on their way" in str(came[2])
+    else:
+        assert isinstance(came[1], OSError)
+        assert "the message was refused" in str(came[1])
+    for rank in {0, 1, 2} - {own}:
+        assert isinstance(came[rank], errors.RankFailed | errors.WaitTimeout), came
     assert push_all(tmp_path, Transport(3), nodes, chosen)[0].keys == 2  # type: ignore[union-attr]
     require(tmp_path / "archive", 3, range(2))
 
@@ -227,10 +224,11 @@ def test_a_message_that_is_lost(tmp_path: Path) -> None:
     lost = Transport(2, fate=lambda sender, _, n: "lost" if (sender, n) == (0, 3) else "")
     began = time.monotonic()
     came = push_all(tmp_path, lost, [0, 1], options(tmp_path / "archive", 1), timeout=1)
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 60
     assert isinstance(came[1], errors.WaitTimeout)
     assert "from rank 0" in str(came[1])
-    assert isinstance(came[0], errors.WaitTimeout | errors.RankFailed)
+    assert isinstance(came[0], errors.RankFailed)
+    assert came[0].rank == 1
     assert push_all(tmp_path, Transport(2), [0, 1], options(tmp_path / "archive", 1))[0].keys == 2  # type: ignore[union-attr]
     require(tmp_path / "archive", 2, range(2))
 
@@ -240,14 +238,13 @@ def test_a_message_that_is_lost(tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize("kind", [errors.TierIOError, KeyboardInterrupt])
 def test_a_rank_that_fails(op: str, kind: type[BaseException], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wherever a rank fails, all raise before any timeout: it its own error, and the others one that names it."""
+    """Wherever a rank fails in its share, all raise before any timeout: it its own error, the others its name."""
     compute(tmp_path, 4, range(3))
-    failed = set()
+    first = threading.Lock()
     ask = together.Opened.ask
 
     def fails(self: Any, asked: str, *rest: Any, **more: Any) -> Any:
-        if asked == op and not failed:
-            failed.add(threading.current_thread().name)
+        if asked == op and first.acquire(blocking=False):
             raise kind("on purpose")
         return ask(self, asked, *rest, **more)
 
@@ -255,7 +252,7 @@ def test_a_rank_that_fails(op: str, kind: type[BaseException], tmp_path: Path, m
     with monkeypatch.context() as patch:
         patch.setattr(together.Opened, "ask", fails)
         came = push_all(tmp_path, Transport(4), nodes, chosen, timeout=30)
-    assert len(failed) == 1
+    assert first.locked()
     own = [rank for rank, each in enumerate(came) if isinstance(each, kind)]
     assert len(own) == 1, came
     for rank, each in enumerate(came):

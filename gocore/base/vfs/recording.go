@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrUnrecorded: nobody asked this of the file system while it was recorded.
+// ErrUnrecorded: the recorder saw no such call.
 var ErrUnrecorded = errors.New("not in the recording of the file system")
 
 // Recorder is a file system that passes its calls on to another one, and keeps what those that read have answered. Another process gets the same answers from

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import sys
 import threading
 import time
@@ -17,6 +18,22 @@ from velocpy.errors import InvalidType, RankFailed, VelocError, WaitTimeout
 __all__ = ["Bytes", "Exchange", "Parcel", "exchange_of"]
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+
+#: Calls of MPI that were given up, with what they read and write: MPI may still complete them, whenever it is called.
+_given_up: list[Any] = []
+
+#: Threads that wait for messages of gloo. One that wakes up while Python ends would end the process by a signal, so
+#: Python waits for them for a moment first.
+_waiting: set[threading.Thread] = set()
+_MOMENT = 1.0
+
+
+@atexit.register
+def _let_end() -> None:
+    end = time.monotonic() + _MOMENT
+    for thread in list(_waiting):
+        thread.join(max(0.0, end - time.monotonic()))
+
 
 #: Tells bytes from rank to rank from messages of the application on the same communicator.
 _TAG = 20_571
@@ -120,47 +137,56 @@ class _OfMpi:
         """Lengths first, and then the texts."""
         lengths = np.empty(self.size, np.int64)
         lengths_sent = np.array([len(text)], np.int64)
-        self._all(lambda: self._comm.Iallgather(lengths_sent, lengths))
+        self._all(lambda: self._comm.Iallgather(lengths_sent, lengths), lengths_sent, lengths)
         all_of_them = np.empty(int(lengths.sum()), np.uint8)
         sent = np.frombuffer(text, np.uint8)
         starts = np.concatenate(([0], np.cumsum(lengths)[:-1]))
         received = [all_of_them, (lengths.tolist(), starts.tolist())]
-        self._all(lambda: self._comm.Iallgatherv(sent, received))
+        self._all(lambda: self._comm.Iallgatherv(sent, received), text, received)
         return [all_of_them[at : at + length].tobytes() for at, length in zip(starts, lengths, strict=True)]
 
     def broadcast(self, text: bytes) -> bytes:
         """The length first, and then the text."""
         length = np.array([len(text)], np.int64)
-        self._all(lambda: self._comm.Ibcast(length, root=0))
+        self._all(lambda: self._comm.Ibcast(length, root=0), length)
         said = np.frombuffer(text, np.uint8) if self.rank == 0 else np.empty(int(length[0]), np.uint8)
-        self._all(lambda: self._comm.Ibcast(said, root=0))
+        self._all(lambda: self._comm.Ibcast(said, root=0), text, said)
         return said.tobytes()
 
-    def _all(self, begin: Callable[[], Any]) -> None:
-        """Begins a call of all ranks, and waits for them."""
+    def _all(self, begin: Callable[[], Any], *memory: Any) -> None:
+        """Begins a call of all ranks that uses some memory, and waits for them."""
         with _named(None):
-            _await(begin().Test, self._timeout)
+            request = begin()
+            try:
+                _await(request.Test, self._timeout)
+            except BaseException:
+                _given_up.append((request, memory))
+                raise
 
     def send(self, to: int, bytes_: Bytes) -> Parcel:
         """Without waiting: MPI takes large messages when they are received."""
         with _named(to):
-            return _MpiParcel(to, self._comm.Isend(bytes_, dest=to, tag=_TAG))
+            return _MpiParcel(to, self._comm.Isend(bytes_, dest=to, tag=_TAG), bytes_)
 
     def receive(self, sender: int, into: Bytes) -> Parcel:
         """Without waiting."""
         with _named(sender):
-            return _MpiParcel(sender, self._comm.Irecv(into, source=sender, tag=_TAG))
+            return _MpiParcel(sender, self._comm.Irecv(into, source=sender, tag=_TAG), into)
 
     def wait(self, parcel: Parcel) -> None:
         """Looks again and again."""
-        _await(parcel.done, self._timeout)
+        try:
+            _await(parcel.done, self._timeout)
+        except BaseException:
+            _given_up.append(parcel)
+            raise
 
 
 class _MpiParcel:
     """A request of MPI."""
 
-    def __init__(self, other: int, request: Any) -> None:
-        self._other, self._request = other, request
+    def __init__(self, other: int, request: Any, memory: Bytes) -> None:
+        self._other, self._request, self._memory = other, request, memory
 
     def done(self) -> bool:
         with _named(self._other):
@@ -218,7 +244,7 @@ class _OfTorch:
             work.wait()
 
     def send(self, to: int, bytes_: Bytes) -> Parcel:
-        """By a thread that waits: gloo tells nobody else when it is done."""
+        """By a thread that waits until it is done."""
         import torch
         from torch import distributed
 
@@ -241,13 +267,14 @@ class _OfTorch:
 
 
 class _TorchParcel:
-    """A message of gloo. A thread waits for it, as gloo tells only whoever waits; Python ends without such a thread."""
+    """A message of gloo. A thread waits for it, since gloo tells nothing to a caller that does not wait."""
 
     def __init__(self, other: int, work: Any) -> None:
         self._other, self._work = other, work
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._wait, name="velocpy-parcel", daemon=True)
         self._thread.start()
+        _waiting.add(self._thread)
 
     def _wait(self) -> None:
         try:
@@ -258,6 +285,7 @@ class _TorchParcel:
     def done(self) -> bool:
         if self._thread.is_alive():
             return False
+        _waiting.discard(self._thread)
         with _named(self._other):
             if self._error is not None:
                 raise self._error

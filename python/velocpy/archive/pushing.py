@@ -96,7 +96,8 @@ def push(
         A store is no durable one, or an archive; there is a store in ``archive`` that is no archive; with ``ranks=``:
         the ranks do not agree about the arguments, or one that writes does not find the archive on its node.
     RankFailed
-        With ``ranks=``: another rank could not take part, has failed, or died.
+        With ``ranks=``: another rank could not take part, has failed, or died. ``rank`` is its number, if known.
+        What fails on rank 0 when it plans and commits is raised by all, as an error of its kind.
     CorruptCheckpoint
         Bytes were changed on their way from rank to rank. They are not in the archive.
     StoreLocked

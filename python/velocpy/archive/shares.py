@@ -153,9 +153,13 @@ class Carrying:
         """Makes buffers and threads. That there cannot be as many is an error here, and not between two messages."""
         self._outgoing, self._incoming = _Buffers(self._count, self._nbytes), _Buffers(self._count, self._nbytes)
         everyone = threading.Barrier(self._writers + 1)
-        for _ in range(self._writers):
-            self._threads.submit(everyone.wait, _PATIENCE)
-        everyone.wait(_PATIENCE)
+        try:
+            for _ in range(self._writers):
+                self._threads.submit(everyone.wait, _PATIENCE)
+            everyone.wait(_PATIENCE)
+        except BaseException:
+            everyone.abort()  # those that have started do not wait for the others
+            raise
 
     def carry_out(self, text: bytes) -> Mapping[str, Any]:
         """Carries out a plan, and returns what this rank reports of it.
@@ -185,8 +189,11 @@ class Carrying:
         pause, moved = _SHORTEST, time.monotonic()
         try:
             while stages.unfinished():
-                if stages.step() or stages.at_work():
+                if stages.step():
                     pause, moved = _SHORTEST, time.monotonic()
+                    continue
+                if stages.at_work():
+                    moved = time.monotonic()
                 elif self._timeout is not None and time.monotonic() - moved > self._timeout:
                     raise WaitTimeout(
                         f"for {self._timeout} s nothing has come from rank {stages.awaited()}. Nothing of this part of "

@@ -86,9 +86,10 @@ def sheltered(call: Callable[[], T]) -> T:
         if isinstance(error, RuntimeError) or not begun.wait(_PATIENCE):
             raise  # there is no thread
         interrupted = error
-    while not ended.is_set():
+    while True:
         try:
             ended.wait()  # Thread.join forgets a thread, where a signal breaks it off (Python 3.11)
+            break
         except BaseException as error:
             if interrupted is not None:
                 raise  # a second time: the others are left alone with it

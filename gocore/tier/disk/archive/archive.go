@@ -105,7 +105,7 @@ type Push struct {
 	wrote map[int]bool     // files that have been appended to
 
 	reserved reservation
-	skipped  []int64 // ends, by file, of the room that earlier pushes have planned and not given up
+	avoided  []int64 // ends, by file, of the room that earlier pushes have planned and not given up
 	planning bool    // this push has recorded room
 	done     Done
 
@@ -163,7 +163,7 @@ func NewPush(from []Source, to durable.Options, o Options) (_ *Push, err error) 
 	if p.to, err = durable.Open(to); err != nil {
 		return nil, err
 	}
-	p.reserved = reservation{to.FS, to.Dir}
+	p.reserved = reservation{fs: to.FS, dir: to.Dir}
 	return p, p.survey()
 }
 
@@ -211,7 +211,7 @@ func (p *Push) survey() error {
 		p.ends = append(p.ends, int64(len(p.ends))*segmentBytes)
 	}
 	p.ends = p.ends[:files]
-	if err := p.skip(); err != nil {
+	if err := p.avoid(); err != nil {
 		return err
 	}
 	p.to.Space().Grow(int64(files) * segmentBytes)

@@ -112,7 +112,7 @@ func (t *task) wrong() bool {
 	return false
 }
 
-// forget gives up the objects of a key that is not committed: whoever needs one copies it again.
+// forget gives up the objects of a key that is not committed: the next part that needs one copies it again.
 func (p *Push) forget(t *task) {
 	for _, x := range t.parts {
 		for _, r := range x.rooms {

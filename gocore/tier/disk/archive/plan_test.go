@@ -390,7 +390,7 @@ func TestARankThatWritesBehindItsPlan(t *testing.T) {
 	for _, damaged := range []bool{false, true} {
 		t.Run(fmt.Sprint("damaged ", damaged), func(t *testing.T) {
 			r, g := two(t)
-			if _, err := g.push(Options{Files: 1, Leaders: 1}); err != nil {
+			if _, err := g.push(Options{Files: 2, Leaders: 1}); err != nil {
 				t.Fatal(err)
 			}
 			for rank := range 2 {
@@ -406,26 +406,41 @@ func TestARankThatWritesBehindItsPlan(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			late := NewShare(plan.Files[0].Leader, r.all(), to)
+			for i := range plan.Files {
+				plan.Files[i].Leader = 0
+			}
+			late := NewShare(0, r.all(), to)
 			defer func() { _ = late.Close() }()
 			if err := errors.Join(late.Begin(plan), p.Close()); err != nil {
 				t.Fatal(err)
 			}
 			if damaged {
-				file, err := r.shared.Open(archiveDir+"/"+reservedName, true, false)
-				if err != nil {
-					t.Fatal(err)
+				for _, name := range reservedNames {
+					file, err := r.shared.Open(archiveDir+"/"+name, true, false)
+					if errors.Is(err, unix.ENOENT) {
+						continue
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					if _, err := file.WriteAt([]byte{0xff}, 20); err != nil {
+						t.Fatal(err)
+					}
 				}
-				if _, err := file.WriteAt([]byte{1}, 20); err != nil {
-					t.Fatal(err)
-				}
-				for _, c := range plan.Copies { // the ranks have written a part of it
+				for _, c := range plan.Copies { // the leader has written a part of it
 					if err := late.write(c.File, c.At, make([]byte, c.End-c.From)); err != nil {
 						t.Fatal(err)
 					}
 				}
+				if done, err := g.push(Options{Files: 1}); err != nil || done.Keys != 1 { // into one file of two
+					t.Fatalf("%+v: %v", done, err)
+				}
+				for rank := range 2 {
+					r.put(rank, place{"h", model.NumberKey(8)}, state{rank, 8, 200_000})
+				}
+				r.settle()
 			}
-			done, err := g.push(Options{})
+			done, err := g.push(Options{Files: 2})
 			if err != nil || done.Keys != 1 {
 				t.Fatalf("%+v: %v", done, err)
 			}
@@ -445,7 +460,7 @@ func TestRecordsOfReservedRoom(t *testing.T) {
 	if err := fs.MkdirAll(archiveDir); err != nil {
 		t.Fatal(err)
 	}
-	record := reservation{fs, archiveDir}
+	record := &reservation{fs: fs, dir: archiveDir}
 	if ends, known, err := record.read(); len(ends) > 0 || !known || err != nil {
 		t.Errorf("no record: %v %v %v", ends, known, err)
 	}
@@ -457,24 +472,42 @@ func TestRecordsOfReservedRoom(t *testing.T) {
 			t.Errorf("%v came back as %v %v %v", want, got, known, err)
 		}
 	}
-	file, err := fs.Open(archiveDir+"/"+reservedName, true, false)
+	// The latest record is damaged: its writer has died, and the one before counts. Both are: nothing is known.
+	before := []int64{5}
+	for _, ends := range [][]int64{{4}, before, {1 << 60, 4096}} {
+		if err := record.write(ends); err != nil {
+			t.Fatal(err)
+		}
+	}
+	latest := archiveDir + "/" + reservedNames[record.number%2]
+	for at := range int64(reservedFront + 2*8 + 8) { // every byte of it
+		flip(t, fs, latest, at)
+		again := reservation{fs: fs, dir: archiveDir}
+		if got, known, err := again.read(); !slices.Equal(got, before) || !known || err != nil {
+			t.Errorf("with a damaged byte %d: %v %v %v", at, got, known, err)
+		}
+		flip(t, fs, latest, at)
+	}
+	flip(t, fs, latest, 30)
+	flip(t, fs, archiveDir+"/"+reservedNames[(record.number+1)%2], 30)
+	if got, known, err := record.read(); known || err != nil {
+		t.Errorf("both are damaged: %v %v %v", got, known, err)
+	}
+}
+
+// flip inverts a bit of a file.
+func flip(t *testing.T, fs vfs.FS, name string, at int64) {
+	t.Helper()
+	file, err := fs.Open(name, true, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for at := range int64(40) { // every byte of the last record
-		p := make([]byte, 1)
-		if _, err := file.ReadAt(p, at); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := file.WriteAt([]byte{p[0] ^ 1}, at); err != nil {
-			t.Fatal(err)
-		}
-		if _, known, err := record.read(); known || err != nil {
-			t.Errorf("a damaged byte %d is not noticed: %v", at, err)
-		}
-		if _, err := file.WriteAt(p, at); err != nil {
-			t.Fatal(err)
-		}
+	p := make([]byte, 1)
+	_, read := file.ReadAt(p, at)
+	p[0] ^= 1
+	_, written := file.WriteAt(p, at)
+	if err := errors.Join(read, written, file.Close()); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -10,75 +10,110 @@ import (
 	"golang.org/x/sys/unix"
 
 	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/tier/disk/segment"
 )
 
-// A process that plans may die, or give a push up, while other ranks still write what it has planned: no lock of its ends with their writes. So the room of a plan is
-// recorded before any rank gets the plan, and given up when all ranks have reported. A later push leaves out what an earlier one has recorded and not given up.
+// A process that plans may die, or give a push up, while leaders still write what it has planned: its lock of the archive does not wait for them. So the room of a plan
+// is recorded before any rank gets the plan, and given up when all ranks have reported. A later push avoids what an earlier one has recorded and not given up.
 
-// reservedName is the file of the record: ends of rooms in the space of the archive, by file, and a checksum.
-const reservedName = "reserved"
+// The record is in two files, which are written by turns: a process that dies while it writes one leaves the other, with the record before. No rank has got
+// the plan of the record that was not written.
+var reservedNames = [2]string{"reserved-0", "reserved-1"}
 
-const reservedMagic = "VELOCRSV"
+const (
+	reservedMagic = "VELOCRSV"
+	reservedFront = 24 // magic, number of the record, count of ends
+)
 
-// reservation is the record in a directory.
+// reservation is the record in a directory: ends of rooms in the space of the archive, by file.
 type reservation struct {
-	fs  vfs.FS
-	dir string
+	fs     vfs.FS
+	dir    string
+	number uint64 // of the latest record
 }
 
-func (r reservation) name() string { return filepath.Join(r.dir, reservedName) }
+// read returns the latest ends. known is false if there was a record once, and both files are damaged.
+func (r *reservation) read() (ends []int64, known bool, err error) {
+	known = true
+	found := false
+	for _, name := range reservedNames {
+		number, got, state, err := r.readOne(filepath.Join(r.dir, name))
+		switch {
+		case err != nil:
+			return nil, false, err
+		case state == recordDamaged:
+			known = false
+		case state == recordWhole && (!found || number > r.number):
+			found, ends, r.number = true, got, number
+		}
+	}
+	return ends, known || found, nil
+}
 
-// read returns the ends that are recorded. known is false if the record is damaged: its writer died, and no rank got the plan of it, but what was recorded before is lost.
-func (r reservation) read() (ends []int64, known bool, err error) {
-	file, err := r.fs.Open(r.name(), false, false)
+// record is what one of the two files has.
+type record int
+
+const (
+	recordMissing record = iota
+	recordWhole
+	recordDamaged
+)
+
+func (r *reservation) readOne(name string) (number uint64, ends []int64, _ record, err error) {
+	file, err := r.fs.Open(name, false, false)
 	if errors.Is(err, unix.ENOENT) {
-		return nil, true, nil
+		return 0, nil, recordMissing, nil
 	}
 	if err != nil {
-		return nil, false, err
+		return 0, nil, 0, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	size, err := file.Size()
-	if err != nil || size < 24 || size > 24+8*MostFiles {
-		return nil, false, err
+	if err != nil {
+		return 0, nil, 0, err
+	}
+	if size < reservedFront+8 || size > reservedFront+8+8*MostFiles {
+		return 0, nil, recordDamaged, nil
 	}
 	p := make([]byte, size)
-	if _, err := file.ReadAt(p, 0); err != nil {
-		if vfs.Unreadable(err) {
-			return nil, false, nil
-		}
-		return nil, false, err
+	if _, err := file.ReadAt(p, 0); vfs.Unreadable(err) {
+		return 0, nil, recordDamaged, nil
+	} else if err != nil {
+		return 0, nil, 0, err
 	}
-	count := binary.LittleEndian.Uint64(p[8:])
-	if string(p[:8]) != reservedMagic || count > uint64(size-24)/8 {
-		return nil, false, nil
+	number, count := binary.LittleEndian.Uint64(p[8:]), binary.LittleEndian.Uint64(p[16:])
+	if string(p[:8]) != reservedMagic || count > uint64(size-reservedFront-8)/8 {
+		return 0, nil, recordDamaged, nil
 	}
-	body := p[:16+8*count]
+	body := p[:reservedFront+8*count]
 	if binary.LittleEndian.Uint64(p[len(body):]) != xxh3.Hash(body) {
-		return nil, false, nil
+		return 0, nil, recordDamaged, nil
 	}
 	for i := range count {
-		ends = append(ends, int64(binary.LittleEndian.Uint64(body[16+8*i:])))
+		ends = append(ends, int64(binary.LittleEndian.Uint64(body[reservedFront+8*i:])))
 	}
-	return ends, true, nil
+	return number, ends, recordWhole, nil
 }
 
 // write records ends, and returns when they are on the medium.
-func (r reservation) write(ends []int64) (err error) {
-	file, err := r.fs.Open(r.name(), true, false)
+func (r *reservation) write(ends []int64) (err error) {
+	r.number++
+	name := filepath.Join(r.dir, reservedNames[r.number%2])
+	file, err := r.fs.Open(name, true, false)
 	made := errors.Is(err, unix.ENOENT)
 	if made {
-		file, err = r.fs.Create(r.name(), false)
+		file, err = r.fs.Create(name, false)
 	}
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err = errors.Join(err, file.Close()); err != nil {
-			err = fmt.Errorf("%s: %w", r.name(), err)
+			err = fmt.Errorf("%s: %w", name, err)
 		}
 	}()
-	p := binary.LittleEndian.AppendUint64([]byte(reservedMagic), uint64(len(ends)))
+	p := binary.LittleEndian.AppendUint64([]byte(reservedMagic), r.number)
+	p = binary.LittleEndian.AppendUint64(p, uint64(len(ends)))
 	for _, end := range ends {
 		p = binary.LittleEndian.AppendUint64(p, uint64(end))
 	}
@@ -91,34 +126,45 @@ func (r reservation) write(ends []int64) (err error) {
 	return r.fs.SyncDir(r.dir)
 }
 
-// skip moves the ends of files behind the room that an earlier push has planned, and of which it is unknown whether somebody still writes to it.
-func (p *Push) skip() error {
+// avoid raises the ends of files behind the room that an earlier push has planned: a leader may still be writing to it. If the record is damaged, it raises them
+// behind everything that any data file has.
+func (p *Push) avoid() error {
 	ends, known, err := p.reserved.read()
 	if err != nil {
 		return err
 	}
 	if !known {
-		ends = nil
-		for file := range p.ends {
-			bytes, err := p.to.FileBytes(int64(file))
-			if err != nil {
-				return err
-			}
-			ends = append(ends, int64(file)*segmentBytes+bytes)
+		if ends, err = p.fileEnds(); err != nil {
+			return err
 		}
 	}
 	for file := range min(len(ends), len(p.ends)) {
 		p.ends[file] = max(p.ends[file], ends[file])
 	}
-	p.skipped = ends
+	p.avoided = ends
 	return nil
+}
+
+// fileEnds returns, by file, the end of what a data file can have by its length.
+func (p *Push) fileEnds() (ends []int64, err error) {
+	lengths, err := p.to.Lengths()
+	if err != nil {
+		return nil, err
+	}
+	for file, bytes := range lengths {
+		for int64(len(ends)) <= file {
+			ends = append(ends, int64(len(ends))*segmentBytes)
+		}
+		ends[file] += segment.Blocks(bytes)
+	}
+	return ends, nil
 }
 
 // reserve records the room of a plan beside what earlier pushes have recorded.
 func (p *Push) reserve() error {
 	ends := append([]int64(nil), p.ends...)
-	for file := len(ends); file < len(p.skipped); file++ {
-		ends = append(ends, p.skipped[file])
+	for file := len(ends); file < len(p.avoided); file++ {
+		ends = append(ends, p.avoided[file])
 	}
 	p.planning = true
 	return p.reserved.write(ends)
@@ -129,5 +175,5 @@ func (p *Push) release() error {
 	if !p.planning || p.under != nil {
 		return nil
 	}
-	return p.reserved.write(p.skipped)
+	return p.reserved.write(p.avoided)
 }

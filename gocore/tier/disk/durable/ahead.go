@@ -245,7 +245,7 @@ func (c *committed) numberBehind() error {
 	if !c.identity.commits {
 		return nil
 	}
-	files, err := c.lengths()
+	files, err := c.Lengths()
 	if err != nil {
 		return err
 	}

@@ -157,7 +157,7 @@ func (c *Check) list() (err error) {
 
 // listFiles finds the data files, those that belong to another store, and those with damaged heads.
 func (c *Check) listFiles(at *contents) (err error) {
-	if c.files, err = at.lengths(); err != nil {
+	if c.files, err = at.Lengths(); err != nil {
 		return err
 	}
 	if c.heads, err = at.heads(); err != nil {

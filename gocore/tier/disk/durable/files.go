@@ -1,12 +1,9 @@
 package durable
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
-
-	"golang.org/x/sys/unix"
 
 	"velocpy/gocore/model"
 	"velocpy/gocore/tier/disk/catalog"
@@ -58,8 +55,8 @@ func (f *files) SegmentBytes() int64 { return f.identity.segment }
 // area.
 func (f *files) InFile(x catalog.Extent) int64 { return f.identity.front() + x.Offset }
 
-// lengths returns the segment lengths of the data files: file lengths without head, index and commit area.
-func (f *files) lengths() (map[int64]int64, error) {
+// Lengths returns the segment lengths of the data files: file lengths without head, index and commit area.
+func (f *files) Lengths() (map[int64]int64, error) {
 	names, err := f.o.FS.List(f.o.Dir)
 	if err != nil {
 		return nil, err
@@ -94,13 +91,4 @@ func (f *files) held() (map[uint64]int64, error) {
 		}
 	}
 	return all, nil
-}
-
-// FileBytes is how many bytes of a segment its data file can have, by the length of the file; 0: there is none.
-func (f *files) FileBytes(number int64) (int64, error) {
-	info, err := f.o.FS.Stat(f.o.path(segment.FileName(uint64(number) + 1)))
-	if errors.Is(err, unix.ENOENT) {
-		return 0, nil
-	}
-	return max(segment.Blocks(info.Size)-f.identity.front(), 0), err
 }

@@ -125,7 +125,7 @@ func (x *indexes) sayLate() error {
 		}
 		return true
 	})
-	files, err := x.c.lengths()
+	files, err := x.c.Lengths()
 	if err != nil {
 		return err
 	}

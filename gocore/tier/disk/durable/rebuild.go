@@ -78,7 +78,7 @@ func (c *contents) rebuild(unproven bool) (got Rebuilt, err error) {
 
 // candidates returns the checkpoints that the indexes list, newest first and each once, except those that are known to have been dropped.
 func (f *files) candidates(data *segment.Space) (all []candidate, gone map[lying]bool, err error) {
-	files, err := f.lengths()
+	files, err := f.Lengths()
 	if err != nil {
 		return nil, nil, err
 	}

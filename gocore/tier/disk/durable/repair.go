@@ -85,7 +85,7 @@ func (k *keeper) restoreIndexes() (restored int, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, data.Close()) }()
-	files, err := k.lengths()
+	files, err := k.Lengths()
 	if err != nil {
 		return 0, err
 	}
