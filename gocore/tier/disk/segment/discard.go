@@ -9,15 +9,12 @@ import (
 // Discard closes and removes the file of an empty segment. The next write begins a new file, without a failed sync. The caller must not run other calls on
 // the segment meanwhile.
 func (s *Space) Discard(number int64) error {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.closed {
-		return ErrClosed
-	}
 	g := s.lookUp(number)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if err := s.opt.FS.Remove(s.opt.name(number)); err != nil && !errors.Is(err, unix.ENOENT) {
+	return s.holding(g, func() error { return g.discard(s) })
+}
+
+func (g *segment) discard(s *Space) error {
+	if err := s.opt.FS.Remove(s.opt.name(g.number)); err != nil && !errors.Is(err, unix.ENOENT) {
 		return err
 	}
 	if g.file != nil {
@@ -32,19 +29,14 @@ func (s *Space) Discard(number int64) error {
 
 // Punch returns the room of an unused range to the file system. The range must be in one segment.
 func (s *Space) Punch(off, n int64) error {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.closed {
-		return ErrClosed
-	}
 	g := s.segment(off)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.file == nil {
-		return nil
-	}
-	g.allocated = min(g.allocated, off-g.start) // later writes there allocate room first
-	return g.file.PunchHole(off-g.start, n)
+	return s.holding(g, func() error {
+		if g.file == nil {
+			return nil
+		}
+		g.allocated = min(g.allocated, off-g.start) // later writes there allocate room first
+		return g.file.PunchHole(off-g.start, n)
+	})
 }
 
 // Held is the number of bytes that the file of a segment takes from the file system, without its index and its commit area.

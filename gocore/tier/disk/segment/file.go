@@ -179,18 +179,25 @@ func (g *segment) close() error {
 
 // Make creates the file of a segment, with its head, unless it exists: another process is to write into it.
 func (s *Space) Make(number int64) error {
+	g := s.lookUp(number)
+	return s.holding(g, func() error {
+		if err := g.ready(s, write); err != nil {
+			return err
+		}
+		return g.writeHead(s)
+	})
+}
+
+// holding calls f while no transfer opens the file of a segment, and the space stays open.
+func (s *Space) holding(g *segment, f func() error) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.closed {
 		return ErrClosed
 	}
-	g := s.lookUp(number)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if err := g.ready(s, write); err != nil {
-		return err
-	}
-	return g.writeHead(s)
+	return f()
 }
 
 // Wrote notes that another process has written a range, in one segment, that this one has given to it: Close keeps its room.
