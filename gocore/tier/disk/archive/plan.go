@@ -18,30 +18,30 @@ import (
 
 // Plan says which bytes of which stores go where. Every rank has the same plan.
 type Plan struct {
-	Done   bool       `json:"done"`   // nothing is left to be brought
-	Store  [16]byte   `json:"store"`  // of the archive
-	Stores []Stored   `json:"stores"` // of the ranks
-	Front  int64      `json:"front"`  // where the bytes of a segment begin in its file
-	Bytes  int64      `json:"bytes"`  // of a segment
-	Files  []Led      `json:"files"`  // those that get something
-	Parts  []Moved    `json:"parts"`  // by their numbers in the plan
-	Copies []Transfer `json:"copies"` // of one file in the order of their places
+	Done   bool            `json:"done"`   // nothing is left to be brought
+	Store  [16]byte        `json:"store"`  // of the archive
+	Stores []StoreIdentity `json:"stores"` // of the ranks
+	Front  int64           `json:"front"`  // where the bytes of a segment begin in its file
+	Bytes  int64           `json:"bytes"`  // of a segment
+	Files  []FileLeader    `json:"files"`  // those that get something
+	Parts  []PlannedPart   `json:"parts"`  // by their numbers in the plan
+	Copies []Transfer      `json:"copies"` // of one file in the order of their places
 }
 
-// Stored is the identity of a rank's store. Another one may lie under its path on another node, or in another container of one.
-type Stored struct {
+// StoreIdentity is the identity of a rank's store. Another one may lie under its path on another node, or in another container of one.
+type StoreIdentity struct {
 	Rank  int      `json:"rank"`
 	Store [16]byte `json:"store"`
 }
 
-// Led is a file and a rank that writes into it.
-type Led struct {
+// FileLeader is a file and a rank that writes into it.
+type FileLeader struct {
 	File   int64 `json:"file"`
 	Leader int   `json:"leader"`
 }
 
-// Moved is a part of a key that is to be brought. There need not be a copy of it.
-type Moved struct {
+// PlannedPart is a part of a key that is to be brought. There need not be a copy of it.
+type PlannedPart struct {
 	Rank    int    `json:"rank"`
 	Reader  int    `json:"reader"` // the rank that reads it: the one that writes it if the store lies on that one's node, and else the rank itself, which sends it
 	History []byte `json:"history"`
@@ -75,7 +75,7 @@ type Failed struct {
 	Why  string `json:"why"`
 }
 
-func (m *Moved) key() model.Key {
+func (m *PlannedPart) key() model.Key {
 	if m.Text != nil {
 		return model.TextKey(string(m.Text))
 	}
@@ -104,7 +104,7 @@ func (p *Push) Plan(nodes []int) (*Plan, error) {
 	}
 	plan := &Plan{Done: true, Store: p.to.Store(), Front: p.to.InFile(catalog.Extent{}), Bytes: segmentBytes}
 	for _, r := range p.ranks {
-		plan.Stores = append(plan.Stores, Stored{r.number, r.from.About().Store})
+		plan.Stores = append(plan.Stores, StoreIdentity{r.number, r.from.About().Store})
 	}
 	for plan.Done && len(p.queue) > 0 {
 		batch, err := p.next(batchBytes * int64(len(p.ends)))
@@ -158,7 +158,7 @@ func (p *Push) list(plan *Plan, nodes []int) error {
 		}
 		leaders := aggregation.Leaders(bytes[file], nodes, cmp.Or(p.o.Leaders, leadersOf(nodes, len(p.ends))))
 		for _, leader := range leaders {
-			plan.Files = append(plan.Files, Led{file, p.ranks[leader].number})
+			plan.Files = append(plan.Files, FileLeader{file, p.ranks[leader].number})
 		}
 		writers[file] = aggregation.Assign(bytes[file], nodes, leaders)
 		if err := errors.Join(p.to.Space().Make(file), p.to.Space().Sync(file)); err != nil { // other nodes read its head at once
@@ -185,8 +185,8 @@ func leadersOf(nodes []int, files int) int {
 	return (len(different) + files - 1) / files
 }
 
-func (x *part) moved(t *task) Moved {
-	m := Moved{Rank: x.of.number, Reader: x.of.number, History: []byte(t.history), Key: t.key.Number, Serial: x.row.Serial, Known: x.known, Plain: x.seen != nil}
+func (x *part) moved(t *task) PlannedPart {
+	m := PlannedPart{Rank: x.of.number, Reader: x.of.number, History: []byte(t.history), Key: t.key.Number, Serial: x.row.Serial, Known: x.known, Plain: x.seen != nil}
 	if t.key.IsText {
 		m.Text = []byte(t.key.Text)
 	}
@@ -219,35 +219,24 @@ func (p *Push) Land(reports []Report) error {
 }
 
 // note takes what a rank reports of its parts.
-func (u *planned) note(r Report) error {
-	at := func(number int) (*part, error) {
+func (u *planned) note(r Report) (err error) {
+	set := func(number int, to func(x *part)) {
 		if number < 0 || number >= len(u.parts) {
-			return nil, fmt.Errorf("a report of part %d of %d", number, len(u.parts))
+			err = fmt.Errorf("a report of part %d of %d", number, len(u.parts))
+			return
 		}
-		return u.parts[number], nil
+		to(u.parts[number])
 	}
 	for _, number := range r.Wrong {
-		x, err := at(number)
-		if err != nil {
-			return err
-		}
-		x.wrong = true
+		set(number, func(x *part) { x.wrong = true })
 	}
 	for _, number := range r.Gone {
-		x, err := at(number)
-		if err != nil {
-			return err
-		}
-		x.gone = true
+		set(number, func(x *part) { x.gone = true })
 	}
 	for _, f := range r.Failed {
-		x, err := at(f.Part)
-		if err != nil {
-			return err
-		}
-		x.err = errors.New(f.Why)
+		set(f.Part, func(x *part) { x.err = errors.New(f.Why) })
 	}
-	return nil
+	return err
 }
 
 // Metadata is what a process on another node needs of a store to plan a push of it, everything but the bytes of checkpoints: the Metadata of a Source.

@@ -294,7 +294,7 @@ func TestANodeThatDoesNotSeeTheArchive(t *testing.T) {
 	r, _ := two(t)
 	for name, other := range map[string]vfs.FS{"nothing": vfs.NewMem(1 << 30), "another archive": r.other()} {
 		s := NewShare(1, r.sources(1), durable.Options{FS: other, Dir: archiveDir})
-		plan := &Plan{Store: [16]byte{1}, Files: []Led{{0, 1}}}
+		plan := &Plan{Store: [16]byte{1}, Files: []FileLeader{{0, 1}}}
 		if err := s.Begin(plan); !errors.Is(err, ErrOtherArchive) {
 			t.Errorf("%s: the error is %v", name, err)
 		}
@@ -327,7 +327,7 @@ func TestWhatIsNotInAShare(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = view.Close() }()
-	plan := &Plan{Stores: []Stored{{0, view.About().Store}}, Parts: []Moved{{Rank: 0, Reader: 0, History: []byte("h"), Serial: 1, Plain: true}, {Rank: 1, Reader: 1}}, Copies: []Transfer{{Part: 0, End: 8192}, {Part: 1, End: 8192}}}
+	plan := &Plan{Stores: []StoreIdentity{{0, view.About().Store}}, Parts: []PlannedPart{{Rank: 0, Reader: 0, History: []byte("h"), Serial: 1, Plain: true}, {Rank: 1, Reader: 1}}, Copies: []Transfer{{Part: 0, End: 8192}, {Part: 1, End: 8192}}}
 	if err := s.Begin(plan); err != nil {
 		t.Fatal(err)
 	}
@@ -375,7 +375,7 @@ func TestAKnownPartBesideANewOneWithoutChecksums(t *testing.T) {
 func TestAnotherStoreUnderThePathOfARank(t *testing.T) {
 	r, g := two(t)
 	g.from[0].Store.Dir = storeOf(1)
-	plan := &Plan{Stores: []Stored{{0, [16]byte{1}}}, Parts: []Moved{{Rank: 0, Reader: 1, History: []byte("h")}}}
+	plan := &Plan{Stores: []StoreIdentity{{0, [16]byte{1}}}, Parts: []PlannedPart{{Rank: 0, Reader: 1, History: []byte("h")}}}
 	s := NewShare(1, g.from, durable.Options{FS: r.shared, Dir: archiveDir})
 	if err := s.Begin(plan); !errors.Is(err, ErrOtherStore) {
 		t.Errorf("the error is %v", err)

@@ -44,7 +44,7 @@ type Share struct {
 // reading is a part that this rank reads.
 type reading struct {
 	view  *durable.View
-	moved *Moved
+	moved *PlannedPart
 	seen  *durable.Stream // of a plain part
 	gone  bool
 	wrong bool
@@ -66,6 +66,9 @@ func NewShare(rank int, stores []Source, to durable.Options) *Share {
 	}
 	return s
 }
+
+// Dir is the directory of the archive.
+func (s *Share) Dir() string { return s.to.Dir }
 
 // Begin takes a plan. The files that the rank leads are there already.
 func (s *Share) Begin(plan *Plan) error {
@@ -131,7 +134,7 @@ func (s *Share) own(file vfs.File, number int64) (err error) {
 }
 
 // find finds a part in its store.
-func (s *Share) find(m *Moved) (*reading, error) {
+func (s *Share) find(m *PlannedPart) (*reading, error) {
 	view := s.views[m.Rank]
 	if view == nil {
 		o, ok := s.stores[m.Rank]
@@ -143,7 +146,7 @@ func (s *Share) find(m *Moved) (*reading, error) {
 			return nil, err
 		}
 		s.views[m.Rank] = view
-		if !slices.Contains(s.plan.Stores, Stored{m.Rank, view.About().Store}) {
+		if !slices.Contains(s.plan.Stores, StoreIdentity{m.Rank, view.About().Store}) {
 			return nil, ErrOtherStore
 		}
 	}
