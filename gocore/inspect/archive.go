@@ -50,8 +50,12 @@ func (d *Desk) about(q *Request, err error) string {
 		return of.Dir
 	}
 	switch q.Op {
-	case "push", "share", "share_begin", "share_write", "share_copy", "share_end":
+	case "push", "share":
 		return string(q.To)
+	case "share_begin", "share_read", "share_write", "share_copy", "share_end":
+		if s, ok := d.shares.get(q.View); ok {
+			return s.Dir()
+		}
 	case "push_step", "push_plan", "push_land":
 		if p, ok := d.pushes.get(q.View); ok {
 			return p.Dir()

@@ -12,7 +12,7 @@ import (
 )
 
 // A push of ranks on several nodes. The planning process collects the metadata of stores that it cannot read, asks for plans, and hands in reports; each rank
-// carries out its share. Plans, reports and bytes go by the caller's buffer.
+// carries out its share. A plan is answered page by page. What a request brings, and the bytes of checkpoints, lie in the caller's buffer.
 
 // recorded is the metadata of a store, for a process on another node.
 type recorded []byte
@@ -82,7 +82,7 @@ func (d *Desk) takeMetadata(q *Request, data []byte) ([]byte, error) {
 	return answer(struct{}{}, nil)
 }
 
-// plan plans what a push brings next, and fills the buffer with a page of the plan. A page from 0 on makes the plan.
+// plan returns a page of the plan of what a push brings next. The first page makes the plan.
 func (d *Desk) plan(q *Request, room int) ([]byte, error) {
 	p, ok := d.pushes.get(q.View)
 	if !ok {
@@ -142,7 +142,7 @@ func (d *Desk) share(q *Request) ([]byte, error) {
 // mostReason bounds why a part could not be read, so that a report of many parts is no longer than an answer may be.
 const mostReason = 100
 
-// do carries out a step of a rank's share.
+// doShare carries out a step of a rank's share.
 func (d *Desk) doShare(q *Request, data []byte) ([]byte, error) {
 	s, ok := d.shares.get(q.View)
 	if !ok {
