@@ -19,7 +19,7 @@ __all__ = ["Bytes", "Exchange", "Parcel", "exchange_of"]
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
-#: Calls of MPI that were given up, with what they read and write: MPI may still complete them, whenever it is called.
+#: Calls that were given up, with the memory that they read and write. Any later call of MPI may complete them.
 _given_up: list[Any] = []
 
 #: Threads that wait for messages of gloo. One that wakes up while Python ends would end the process by a signal, so
@@ -123,7 +123,21 @@ def _named(other: int | None) -> Iterator[None]:
         raise failed from error
 
 
-class _OfMpi:
+class _Patient:
+    """Waits for parcels as long as it may."""
+
+    _timeout: float | None
+
+    def wait(self, parcel: Parcel) -> None:
+        """Looks again and again."""
+        try:
+            _await(parcel.done, self._timeout)
+        except BaseException:
+            _given_up.append(parcel)
+            raise
+
+
+class _OfMpi(_Patient):
     """By a communicator of mpi4py."""
 
     def __init__(self, comm: Any, timeout: float | None) -> None:
@@ -173,14 +187,6 @@ class _OfMpi:
         with _named(sender):
             return _MpiParcel(sender, self._comm.Irecv(into, source=sender, tag=_TAG), into)
 
-    def wait(self, parcel: Parcel) -> None:
-        """Looks again and again."""
-        try:
-            _await(parcel.done, self._timeout)
-        except BaseException:
-            _given_up.append(parcel)
-            raise
-
 
 class _MpiParcel:
     """A request of MPI."""
@@ -193,7 +199,7 @@ class _MpiParcel:
             return bool(self._request.Test())
 
 
-class _OfTorch:
+class _OfTorch(_Patient):
     """By a process group of torch.distributed."""
 
     def __init__(self, group: Any, timeout: float | None) -> None:
@@ -260,10 +266,6 @@ class _OfTorch:
         other = distributed.get_global_rank(self._group, sender)
         with _named(sender):
             return _TorchParcel(sender, distributed.irecv(torch.from_numpy(into), other, group=self._group, tag=_TAG))
-
-    def wait(self, parcel: Parcel) -> None:
-        """Looks again and again."""
-        _await(parcel.done, self._timeout)
 
 
 class _TorchParcel:
