@@ -100,6 +100,24 @@ func outcome(p *archive.Push, done bool) ([]byte, error) {
 	}, nil)
 }
 
+// omitted lists the keys that a push has left out, one in each line.
+func (d *Desk) omitted(q *Request, room int) ([]byte, error) {
+	p, ok := d.pushes.get(q.View)
+	if !ok {
+		return nil, d.stale()
+	}
+	all, page := p.Omitted(), newPage(room)
+	at := min(q.From, len(all))
+	for ; at < len(all); at++ {
+		x := &all[at]
+		line := appendKey(append(pytext.Append([]byte(`{"history": `), x.History), `, "key": `...), x.Key)
+		if !page.add(append(pytext.Append(append(line, `, "why": `...), string(x.Why)), '}')) {
+			break
+		}
+	}
+	return page.answer(at, at < len(all))
+}
+
 // pull begins a copy of the parts of a rank.
 func (d *Desk) pull(q *Request) ([]byte, error) {
 	if q.Rank < 0 {

@@ -100,6 +100,8 @@ func (d *Desk) do(q *Request, data []byte, room int) ([]byte, error) {
 		return d.land(q, data)
 	case "push_done":
 		return d.pushed(q)
+	case "push_omitted":
+		return d.omitted(q, room)
 	case "metadata":
 		return d.metadata(q)
 	case "metadata_read":

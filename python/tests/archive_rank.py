@@ -15,7 +15,8 @@ from typing import Any
 
 import velocpy
 from velocpy import errors, ondisk
-from velocpy.archive import push, together
+from velocpy.archive import Destination, push, together
+from velocpy.archive.exchange import exchange_of
 
 
 def communicator(kind: str) -> tuple[Any, int]:
@@ -29,7 +30,7 @@ def communicator(kind: str) -> tuple[Any, int]:
     return distributed.group.WORLD, distributed.get_rank()
 
 
-def interrupted(*_: Any) -> Any:
+def interrupted(*_: Any, **__: Any) -> Any:
     raise KeyboardInterrupt
 
 
@@ -37,11 +38,13 @@ def work(folder: Path, what: str, ranks: Any, rank: int) -> dict[str, Any]:
     from test_archive import NODES, SIZES, state_of, store_of
 
     folder = folder / what if what in NODES else folder
-    os.environ["VELOCPY_NODE"] = str(rank // 2 if what == "nodes" else 0)
+    os.environ["VELOCPY_NODE"] = str(rank // 2 if what in ("nodes", "archiving") else 0)
     path = store_of(folder, rank)
     if what == "elsewhere" and rank == 1:
         # As on another node: what rank 0 finds under this name is another store, or none.
         path = folder / "elsewhere"
+    if what == "archiving":
+        return archiving(folder, path, ranks, rank)
     if what.startswith("killed"):
         return killed(folder, what, ranks, rank)
     with velocpy.open(path, **SIZES) as store:
@@ -63,6 +66,22 @@ def work(folder: Path, what: str, ranks: Any, rank: int) -> dict[str, Any]:
             more = {"leaders": 1, "buffer": 4096}
             return asdict(push(store, folder / "archive", ranks=ranks, files=1, timeout=60, **more))
         return asdict(push(store, folder / "archive", ranks=ranks, files=files, timeout=60))
+
+
+def archiving(folder: Path, path: Path, ranks: Any, rank: int) -> dict[str, Any]:
+    """Keeps steps that go to an archive in the background, while the application uses its communicator."""
+    from test_archive import SIZES, state_of
+
+    to = Destination(folder / "archive", files=2, every=0.1, timeout=60)
+    with velocpy.open(path, **SIZES, archive=to, ranks=ranks) as store:
+        for step in range(6):
+            ticket = store.history("forward").checkpoint(step, **state_of(rank, step), meta={"loss": step / 2})
+            assert exchange_of(ranks, 60).all_gather(b"%d" % step) == [b"%d" % step] * exchange_of(ranks, 60).size
+        ticket.wait("archive", timeout=60)
+        store.wait("archive", timeout=60)
+        figures = store.stats()["archive"]
+        assert figures is not None
+        return {"waited": ticket.durable("archive"), "keys": figures["keys"]}
 
 
 def killed(folder: Path, what: str, ranks: Any, rank: int) -> dict[str, Any]:

@@ -103,6 +103,9 @@ class Ranks:
     def wait(self, parcel: Any) -> None:
         _await(parcel.done, self._timeout)
 
+    def close(self) -> None:
+        """There is nothing to give back."""
+
 
 class Parcel:
     def __init__(self, come: Callable[[], bool]) -> None:

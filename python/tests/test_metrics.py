@@ -22,7 +22,7 @@ from velocpy.metrics.source import Source
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[velocpy.Store]:
     """One that has moved, encoded and waited."""
-    with velocpy.open(tmp_path / "store", host="1MiB", disk="64MiB") as opened:
+    with velocpy.open(tmp_path / "store", host="1MiB", disk="64MiB", archive=tmp_path / "archive") as opened:
         history = opened.history("forward", reduce="codec")
         for n in range(30):
             history.checkpoint(n, u=np.zeros(20_000))
@@ -56,7 +56,11 @@ def test_every_figure_is_a_metric_or_left_out_for_a_reason(store: velocpy.Store)
     assert stats["tiers"]["disk"].keys() == shown | left_out
     assert stats.keys() == {
         "tiers", "waits_ns", "waits_by_cause_ns", "restores", "bytes", "histories", "captures", "consumed",
-        "broken_promises", "eviction_decisions", "mapped_bytes", "users", "timeline_lost",
+        "broken_promises", "eviction_decisions", "mapped_bytes", "users", "timeline_lost", "archive",
+    }  # fmt: skip
+    assert stats["archive"] is not None
+    assert stats["archive"].keys() == {
+        "keys", "parts", "bytes", "pushes", "failures", "pushing_ns", "waiting",
     }  # fmt: skip
 
 

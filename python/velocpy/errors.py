@@ -263,6 +263,9 @@ class RankFailed(VelocError):
     #: Number of that rank.
     rank: int | None = None
 
+    #: Whether the connection to it has failed, so that the ranks cannot make another call together.
+    _cut_off: bool = False
+
 
 class ReadOnlyStore(VelocError, PermissionError):
     """The store is open for reading only. Nothing was changed."""

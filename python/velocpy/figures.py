@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 __all__ = [
+    "ArchiveStats",
     "Bytes",
     "Causes",
     "Cost",
@@ -182,6 +183,22 @@ class Bytes(TypedDict):
     flush_avoided: int
 
 
+class ArchiveStats(TypedDict):
+    """What has gone to the archive of ``velocpy.open(archive=)`` since the store was opened."""
+
+    #: Pushes of all ranks together that found something new, and those that have failed.
+    pushes: int
+    failures: int
+    #: As `velocpy.archive.Pushed`, of all ranks, added up.
+    keys: int
+    parts: int
+    bytes: int
+    #: How long the pushes took.
+    pushing_ns: int
+    #: Checkpoints of this rank that are not known to be in the archive.
+    waiting: int
+
+
 class Stats(TypedDict):
     """What `Store.stats` returns."""
 
@@ -191,6 +208,8 @@ class Stats(TypedDict):
     restores: Restores
     bytes: Bytes
     histories: dict[str, HistoryStats]
+    #: None: the store was opened without an archive.
+    archive: ArchiveStats | None
     captures: int
     #: Checkpoints that were restored as last.
     consumed: int

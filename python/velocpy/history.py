@@ -187,7 +187,11 @@ class Checkpoints:
         made, place = chosen if key is None else key, callers.place()
         if self._calls is not None:
             self._calls.captured(made, place, identity)
-        return Ticket(self, made, identity, place)
+        return self._ticket(made, identity, place)
+
+    def _ticket(self, key: Key, identity: int, place: callers.Place | None) -> Ticket:
+        archiving = self._store._archiving
+        return Ticket(self, key, identity, place) if archiving is None else archiving.ticket(self, key, identity, place)
 
     def checkpoint_many(
         self,
@@ -263,7 +267,7 @@ class Checkpoints:
             raise
         place = callers.place()
         tickets = [
-            Ticket(self, chosen if item[0] is None else item[0], identity, place)
+            self._ticket(chosen if item[0] is None else item[0], identity, place)
             for item, (identity, chosen) in zip(items, captured, strict=True)
         ]
         if self._calls is not None:

@@ -12,8 +12,8 @@ from types import EllipsisType
 from typing import Any, Protocol, SupportsIndex, TypeVar
 
 from . import _core as shim
-from .errors import InvalidType
-from .figures import Stats
+from .errors import InvalidType, VelocError
+from .figures import ArchiveStats, Stats
 
 Key = int | str
 
@@ -74,8 +74,26 @@ class StoreContents(StoreState, Protocol):
     def histories(self) -> Sequence[HistoryState]: ...
 
 
+class Archiving(Protocol):
+    """What a store, its histories and its tickets need of what brings checkpoints to an archive."""
+
+    def ticket(self, history: Any, key: Key, identity: int, place: Any) -> Any: ...
+
+    def wait_for(self, ticket: Any, timeout: float | None) -> None: ...
+
+    def wait(self, timeout: float | None) -> None: ...
+
+    def leave(self, timeout: float | None) -> VelocError | None: ...
+
+    def abandon(self, why: str) -> None: ...
+
+    def stats(self) -> ArchiveStats: ...
+
+
 class HistoryOwner(Protocol):
     """What a history needs of the store that made it."""
+
+    _archiving: Archiving | None
 
     _lookahead: int
     _debug: bool

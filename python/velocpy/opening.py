@@ -21,6 +21,8 @@ from .tuning import FormerKeywords, Tuning, tuning_of
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from .archive import Destination
+
 log = logging.getLogger("velocpy")
 
 
@@ -30,7 +32,8 @@ def open(  # noqa: A001
     device: DeviceBudgets | None = None,
     host: Size | None = "auto",
     disk: Size | None = "auto",
-    archive: None = None,
+    archive: str | os.PathLike[str] | Destination | None = None,
+    ranks: Any = None,
     mode: Mode = "a",
     durable: bool | None = None,
     verify: Verification = "moved",
@@ -70,7 +73,13 @@ def open(  # noqa: A001
         Checkpoints of arrays on a device go there first. It needs a host tier. Processes that use the same device have
         each their own budget there: a fraction is one of what those before left.
     archive
-        Not in this version.
+        A directory on storage that all nodes share, or a `velocpy.archive.Destination`, which says more. What this
+        store, and those of the other ranks, make durable in "disk" goes on to it in the background, as by
+        `velocpy.archive.push`; ``Ticket.wait("archive")`` waits until a checkpoint is there. It needs a durable store.
+    ranks
+        With ``archive=``: the communicator of a run whose ranks all make this call, and all close their stores: one of
+        mpi4py, or a process group of `torch.distributed`. The store makes a copy of it for itself. None: this process
+        alone has an archive.
     mode
         "a" to read and write; "r" to read a store that exists, as it is now, also while another process writes to it:
         what that process drops or replaces later raises `CheckpointDropped`, and never gives other bytes.
@@ -113,6 +122,8 @@ def open(  # noqa: A001
         This user may not use the directory. It is a PermissionError too.
     TierIOError, TierUnavailable
         A tier cannot be made. In each case nothing that was there has changed.
+    RankFailed
+        With ``ranks=``: another rank could not open its store. It says why. No store is open then.
     CoreUnavailable
         The core cannot be loaded, or would find too little address space or too few threads: see `velocpy.limits`.
 
@@ -141,11 +152,34 @@ def open(  # noqa: A001
     ...     store
     <Store host 16.0 MiB, disk 256.0 MiB: 0 histories>
     """
-    if archive is not None:
-        raise TierUnavailable(
-            "the archive tier comes with a later version; open the store without archive=.", tier="archive"
-        )
     tuned = tuning_of(tuning, former)
+
+    def make() -> Store:
+        return _opened(path, device, host, disk, mode, durable, verify, debug, timeline, idle, tuned)
+
+    if archive is not None:
+        from .archive.background import opened  # which brings much that most stores do without
+
+        return opened(archive, ranks, make)
+    if ranks is not None:
+        raise InvalidArgument("ranks= are those that share an archive: name it by archive=.")
+    return make()
+
+
+def _opened(
+    path: str | os.PathLike[str] | None,
+    device: DeviceBudgets | None,
+    host: Size | None,
+    disk: Size | None,
+    mode: Mode,
+    durable: bool | None,
+    verify: Verification,
+    debug: bool,
+    timeline: int,
+    idle: float | None,
+    tuned: Tuning,
+) -> Store:
+    """The store, without an archive."""
     budgets = device_budgets(device)
     if budgets:
         _require_kernels()

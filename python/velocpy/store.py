@@ -37,6 +37,7 @@ from .errors import (
 )
 from .figures import Cost, Stats
 from .history import Checkpoints
+from .interfaces import Archiving
 from .quantity import sized
 from .schedule import Course, Profiled, Schedule
 from .ticket import NO_TIER, Ticket, tier_number
@@ -106,6 +107,7 @@ class Store:
     """
 
     _closed = True  # until it is open
+    _archiving: Archiving | None = None  # what brings its checkpoints to an archive
 
     def __init__(self, config: dict[str, Any], lookahead: int) -> None:
         if knobs.marks_ranges():
@@ -341,6 +343,8 @@ class Store:
             After ``timeout`` seconds.
         BelatedCorruption
             Of an earlier restore to a device.
+        RankFailed, StoreLocked, TierFull, TierIOError
+            In "archive": by what the latest push has failed. The next one goes on by itself, unless a rank has gone.
         velocpy.extra.MissingLibrary
             A bar is to be shown, and there is neither rich nor tqdm. It is an ImportError too.
 
@@ -353,7 +357,9 @@ class Store:
         """
         number = tier_number(tier)
         try:
-            if progress is False:
+            if tier == "archive" and self._archiving is not None:
+                self._wait_for_archive(self._archiving, timeout, progress)
+            elif progress is False:
                 self._core.wait(number, timeout)
             else:
                 self._wait_and_tell(number, timeout, progress)
@@ -363,6 +369,12 @@ class Store:
         _drain_log()
         if records.wanted():
             records.moved(self)
+
+    @staticmethod
+    def _wait_for_archive(archiving: Archiving, timeout: float | None, progress: Any) -> None:
+        if progress is not False:
+            raise InvalidArgument("progress= is that of bytes on their way to a tier of this process, not the archive.")
+        archiving.wait(timeout)
 
     def _wait_and_tell(self, tier: int, timeout: float | None, progress: bool | Callable[[int, int], Any]) -> None:
         from .progress import require_progress, waiting
@@ -649,8 +661,12 @@ class Store:
         cannot be, it is closed all the same, and the error is raised. Leases stay valid; their memory is freed with
         them.
 
-        Interrupted (Ctrl-C) while it waits for the disk, the store is still open. Interrupted later it goes on closing
-        by itself; until that is done, opening it again raises `StoreLocked`. Calling again waits on.
+        One that was opened with ``archive=`` then waits until all of it is in the archive, and all ranks have closed
+        theirs; with ``flush=False``, or at the end of a ``with`` that an error has ended, it tells the other ranks that
+        it leaves, and they raise `RankFailed`.
+
+        Interrupted (Ctrl-C) while it waits for the disk or the archive, the store is still open. Interrupted later it
+        goes on closing by itself; until that is done, opening it again raises `StoreLocked`. Calling again waits on.
 
         Raises
         ------
@@ -660,6 +676,9 @@ class Store:
         TierFull, TierIOError
             The first error of what could not be made durable: checkpoints, or drops and rules of retention. Also, once
             all else is done, of the profile of a schedule that cannot be written.
+        RankFailed, StoreLocked
+            What the latest push to the archive has failed by. The checkpoints are on the disk of this rank, and
+            `velocpy.archive.push` brings them later.
         BelatedCorruption
             Of an earlier restore to a device; the store is closed all the same.
         """
@@ -670,8 +689,10 @@ class Store:
         began = time.monotonic()
         if flush and writes and not self._closed:
             self._unflushed = self._flush(timeout)
-        if writes and timeout is not None:
-            timeout = max(0.0, timeout - (time.monotonic() - began))
+        if self._archiving is not None:
+            self._leave_archive(self._archiving, flush, _left(timeout, began))
+        if writes:
+            timeout = _left(timeout, began)
         failure: VelocError | None = None
         if not self._closed and records.wanted():
             records.moved(self)
@@ -695,6 +716,14 @@ class Store:
         failure = failure or unwritten
         if failure is not None:
             raise failure
+
+    def _leave_archive(self, archiving: Archiving, flush: bool, timeout: float | None) -> None:
+        """Waits until everything is in the archive; without flush, only tells the other ranks."""
+        if flush:
+            self._unflushed = archiving.leave(timeout) or self._unflushed
+        else:
+            archiving.abandon("it was closed with flush=False")
+        self._archiving = None
 
     def _observe(self) -> None:
         """Remembers what the first runs of schedules have observed: a store that is closed cannot be asked."""
@@ -773,6 +802,7 @@ class Store:
                                that streams waited on devices
         ``waits_by_cause_ns``  of waits for room, and of streams: ``flush``, ``load``, ``reader``, ``full``, ``other``
         ``bytes``              ``captured``, ``restored``; ``flush_cancelled`` and ``flush_avoided`` were never written
+        ``archive``            what has gone there, a `velocpy.figures.ArchiveStats`; None without ``archive=``
         ``captures``           how many; ``consumed`` how many were restored as last
         ``mapped_bytes``       memory that is mapped, leases that outlive their checkpoints included
         ``timeline_lost``      events that `timeline` had no room for
@@ -781,6 +811,7 @@ class Store:
         self._require_open()
         _drain_log()
         stats: Stats = json.loads(self._core.stats())
+        stats["archive"] = None if self._archiving is None else self._archiving.stats()
         return stats
 
     def timeline(self, clear: bool = False) -> list[dict[str, Any]]:
@@ -984,6 +1015,9 @@ class Store:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if error is not None and self._archiving is not None and not _core.forked():
+            self._archiving.abandon(f"{type(error).__name__}: {error}")
+            self._archiving = None
         try:
             self.close()
         except BelatedCorruption as belated:
@@ -1093,6 +1127,11 @@ def _mark_ranges() -> None:
             Store: ("wait", "resize", "trim", "close"),
         }
     )
+
+
+def _left(timeout: float | None, began: float) -> float | None:
+    """What is left of a timeout."""
+    return None if timeout is None else max(0.0, timeout - (time.monotonic() - began))
 
 
 def _rate(nbytes: int, nanoseconds: int) -> float | None:

@@ -11,8 +11,9 @@ as the region ``"ranks"``. The checkpoint of rank *R* lies in the history ``part
 them, so a run with another number of ranks goes on from the same archive. `pull` makes a store of one rank's parts.
 """
 
+from .destination import Destination
 from .names import part, split_part
 from .pulling import pull
 from .pushing import Pushed, push
 
-__all__ = ["Pushed", "part", "pull", "push", "split_part"]
+__all__ = ["Destination", "Pushed", "part", "pull", "push", "split_part"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +15,8 @@ from velocpy.ondisk import Opened, bytes_of_path, bytes_of_text
 from velocpy.store import Store
 
 __all__ = [
-    "Options", "Pushed", "Pushing", "push_alone", "pushed_of", "ranks_of", "request_of", "store_path", "target_of",
+    "Omission", "Options", "Outcome", "Pushed", "Pushing", "outcome_of", "push_alone", "ranks_of", "request_of",
+    "store_path", "target_of",
 ]  # fmt: skip
 
 
@@ -39,6 +41,23 @@ class Pushed:
     damaged: tuple[str, ...]
     #: Files of the archive to which something was appended.
     files: int
+
+
+class Omission(NamedTuple):
+    """A key that a push has left out."""
+
+    history: str
+    key: int | str
+    #: "incomplete", "changed" or "damaged", as the fields of `Pushed` say.
+    why: str
+
+
+class Outcome(NamedTuple):
+    """What a push has come to."""
+
+    pushed: Pushed
+    #: If that was asked for.
+    omissions: tuple[Omission, ...]
 
 
 class Options(NamedTuple):
@@ -71,13 +90,13 @@ def store_path(store: Any, timeout: float | None, what: str = "a store") -> Path
     return store.path
 
 
-def push_alone(stores: Mapping[int, Path], options: Options) -> Pushed:
-    """A push by this process, which reads the stores of all ranks itself."""
+def push_alone(stores: Mapping[int, Path], options: Options, *, tells: bool = False) -> Outcome:
+    """A push by this process, which reads the stores of all ranks itself. It ``tells`` what it has left out."""
     with Pushing(to=target_of(options), ranks=ranks_of(stores), **request_of(options)) as pushing:
         while True:
             facts, _ = pushing.ask("push_step", milliseconds=100)
             if facts["done"]:
-                return pushed_of(facts)
+                return outcome_of(facts, pushing, tells)
 
 
 def target_of(options: Options) -> str:
@@ -103,15 +122,26 @@ def request_of(options: Options) -> dict[str, Any]:
     }
 
 
-def pushed_of(facts: Mapping[str, Any]) -> Pushed:
-    """What the core says that it has done."""
-    return Pushed(
-        facts["keys"], facts["parts"], facts["bytes"], facts["known"], facts["incomplete"], facts["changed"],
-        tuple(facts["damaged_parts"]), facts["files"],
-    )  # fmt: skip
-
-
 class Pushing(Opened):
     """A push that is under way."""
 
     _opens, _closes = "push", "push_close"
+
+    def omissions(self) -> Iterator[Omission]:
+        """What it has left out."""
+        following: int | None = 0
+        while following is not None:
+            head, page = self.ask("push_omitted", **{"from": following})
+            following = head["next"]
+            for line in page.splitlines():
+                if line:  # a line too long for a page is empty
+                    yield Omission(**json.loads(line))
+
+
+def outcome_of(facts: Mapping[str, Any], pushing: Pushing, tells: bool) -> Outcome:
+    """What the core says that a push has done."""
+    pushed = Pushed(
+        facts["keys"], facts["parts"], facts["bytes"], facts["known"], facts["incomplete"], facts["changed"],
+        tuple(facts["damaged_parts"]), facts["files"],
+    )  # fmt: skip
+    return Outcome(pushed, tuple(pushing.omissions()) if tells else ())

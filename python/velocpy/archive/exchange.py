@@ -8,14 +8,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any, Protocol
 
 import numpy as np
 
 from velocpy.checks import require_seconds
-from velocpy.errors import InvalidType, RankFailed, VelocError, WaitTimeout
+from velocpy.errors import InvalidType, RankFailed, TierUnavailable, VelocError, WaitTimeout
 
-__all__ = ["Bytes", "Exchange", "Parcel", "exchange_of"]
+__all__ = ["Alone", "Bytes", "Exchange", "Parcel", "exchange_of", "own_exchange_of"]
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
@@ -73,6 +74,9 @@ class Exchange(Protocol):
     def wait(self, parcel: Parcel) -> None:
         """Waits until a parcel is done."""
 
+    def close(self) -> None:
+        """Gives back what `own_exchange_of` has taken. All ranks make this call, which is the last one."""
+
 
 def exchange_of(ranks: Any, timeout: float | None) -> Exchange:
     """The exchange by a communicator.
@@ -91,6 +95,54 @@ def exchange_of(ranks: Any, timeout: float | None) -> Exchange:
     raise InvalidType(
         f"ranks= is a {type(ranks).__name__}; give a communicator of mpi4py, or a process group of torch.distributed."
     )
+
+
+def own_exchange_of(ranks: Any, timeout: float | None) -> Exchange:
+    """The exchange by a communicator that nobody else uses: a copy of the one given, which all ranks make.
+
+    Raises
+    ------
+    InvalidType
+        As `exchange_of`.
+    TierUnavailable
+        MPI lets only one thread make calls, and the application makes its own.
+    """
+    if ranks is None:
+        return Alone()
+    exchange = exchange_of(ranks, timeout)
+    if isinstance(exchange, _OfMpi):
+        return exchange.copied()
+    assert isinstance(exchange, _OfTorch)
+    return exchange.copied()
+
+
+class Alone:
+    """A run of one process."""
+
+    rank, size, any_thread = 0, 1, True
+
+    def all_gather(self, text: bytes) -> list[bytes]:
+        """What it says itself."""
+        return [text]
+
+    def broadcast(self, text: bytes) -> bytes:
+        """What it says itself."""
+        return text
+
+    def send(self, to: int, bytes_: Bytes) -> Parcel:
+        """There is nobody."""
+        raise NotImplementedError
+
+    def receive(self, sender: int, into: Bytes) -> Parcel:
+        """There is nobody."""
+        raise NotImplementedError
+
+    def wait(self, parcel: Parcel) -> None:
+        """There is nothing to wait for."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """There is nothing to give back."""
 
 
 def _await(arrived: Callable[[], bool], timeout: float | None) -> None:
@@ -119,7 +171,7 @@ def _named(other: int | None) -> Iterator[None]:
             f"the connection to {who} has failed; it may have died. What was being brought is not in the archive. "
             f"The communicator must not be used any more: {error}"
         )
-        failed.rank = other
+        failed.rank, failed._cut_off = other, True
         raise failed from error
 
 
@@ -146,6 +198,25 @@ class _OfMpi(_Patient):
         self.size: int = comm.Get_size()
         mpi = sys.modules.get("mpi4py.MPI")
         self.any_thread = mpi is None or bool(mpi.Query_thread() >= mpi.THREAD_SERIALIZED)
+
+    def copied(self) -> _OfMpi:
+        """The same ranks, with a communicator of its own, for a thread beside those of the application."""
+        mpi = sys.modules.get("mpi4py.MPI")
+        if mpi is not None and mpi.Query_thread() < mpi.THREAD_MULTIPLE:
+            raise TierUnavailable(
+                "MPI lets one thread at a time make calls, and an archive needs a thread of its own beside those of "
+                "the application. Nothing was opened. Initialize MPI with THREAD_MULTIPLE, as mpi4py does unless it is "
+                "told otherwise, or call velocpy.archive.push where the application waits anyway.",
+                tier="archive",
+            )
+        copy, request = self._comm.Idup()
+        with _named(None):
+            _await(request.Test, self._timeout)
+        return _OfMpi(copy, self._timeout)
+
+    def close(self) -> None:
+        """Frees the communicator."""
+        self._comm.Free()
 
     def all_gather(self, text: bytes) -> list[bytes]:
         """Lengths first, and then the texts."""
@@ -207,6 +278,22 @@ class _OfTorch(_Patient):
         self.rank: int = group.rank()
         self.size: int = group.size()
         self.any_thread = True
+
+    def copied(self) -> _OfTorch:
+        """The same ranks, with a group of its own."""
+        from torch import distributed
+
+        with _named(None):
+            group = distributed.new_group(
+                distributed.get_process_group_ranks(self._group),
+                timeout=None if self._timeout is None else timedelta(seconds=self._timeout),
+                backend="gloo",
+                use_local_synchronization=True,
+            )
+        return _OfTorch(group, self._timeout)
+
+    def close(self) -> None:
+        """The group stays: gloo has no way to end it without the others noticing a lost connection."""
 
     def all_gather(self, text: bytes) -> list[bytes]:
         """Lengths first, and then the texts, each as long as the longest."""

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from velocpy.budget import parse_size
 from velocpy.checks import require_seconds, require_whole
 from velocpy.errors import InvalidArgument, InvalidType
 from velocpy.store import Store
 
 from .alone import Options, Pushed, push_alone, store_path
+from .destination import Destination
 from .exchange import exchange_of
 from .together import push_together
 
@@ -21,13 +20,6 @@ if TYPE_CHECKING:
     from velocpy.backup import Place
 
 __all__ = ["Pushed", "push"]
-
-#: The most files that an archive has, the most goroutines, each with 4 MiB, that copy, and the most buffers.
-_MOST_FILES, _MOST_WRITERS, _MOST_BUFFERS = 1 << 17, 1 << 10, 1 << 8
-_MOST_BUFFER = 1 << 30
-
-#: Bytes of a buffer, and how many there are for sending, and again for receiving.
-_BUFFER, _BUFFERS = 4 << 20, 8
 
 
 def push(
@@ -127,45 +119,13 @@ def push(
     """
 
     def options() -> Options:
-        return Options(
-            store_path(archive, None, "archive"),
-            None if files is None else _at_most("files", files, _MOST_FILES),
-            None if writers is None else _at_most("writers", writers, _MOST_WRITERS),
-            bool(partial),
-            None if histories is None else tuple(sorted(set(_names(histories)))),
-            _BUFFER if buffer is None else _whole_pages(buffer),
-            _BUFFERS if buffers is None else _at_most("buffers", buffers, _MOST_BUFFERS),
-            None if leaders is None else require_whole("leaders", leaders, 1),
-        )
+        return Destination(archive, files, partial, histories, writers, leaders, buffer, buffers)._options()
 
     if ranks is not None:
         return push_together(exchange_of(ranks, timeout), stores, options, timeout)
     if timeout is not None:
         require_seconds("timeout", timeout)
-    return push_alone(_numbered(stores, timeout), options())
-
-
-def _at_most(name: str, value: Any, most: int) -> int:
-    if (number := require_whole(name, value, 1)) > most:
-        raise InvalidArgument(f"{name} is {number}; give a number from 1 to {most}.")
-    return number
-
-
-def _whole_pages(buffer: int | str) -> int:
-    nbytes = parse_size(buffer, "buffer")
-    if not mmap.PAGESIZE <= nbytes <= _MOST_BUFFER or nbytes % mmap.PAGESIZE:
-        raise InvalidArgument(
-            f"buffer is {buffer!r}; give a multiple of {mmap.PAGESIZE} bytes, at most {_MOST_BUFFER >> 30} GiB."
-        )
-    return nbytes
-
-
-def _names(histories: Iterable[str]) -> list[str]:
-    names = [histories] if isinstance(histories, str) else list(histories)
-    for name in names:
-        if not isinstance(name, str):
-            raise InvalidType(f"histories= has {name!r}, which is no name of a history.")
-    return names
+    return push_alone(_numbered(stores, timeout), options()).pushed
 
 
 def _numbered(stores: Any, timeout: float | None) -> dict[int, Path]:

@@ -21,11 +21,23 @@ from velocpy.errors import InvalidArgument, InvalidType, RankFailed, VelocError
 from velocpy.ondisk import Opened, View, bytes_of_path
 from velocpy.store import Store
 
-from .alone import Options, Pushed, Pushing, push_alone, pushed_of, ranks_of, request_of, store_path, target_of
+from .alone import (
+    Omission,
+    Options,
+    Outcome,
+    Pushed,
+    Pushing,
+    outcome_of,
+    push_alone,
+    ranks_of,
+    request_of,
+    store_path,
+    target_of,
+)
 from .exchange import Exchange
 from .shares import Carrying, Share
 
-__all__ = ["push_together"]
+__all__ = ["Run", "joined", "push_together"]
 
 T = TypeVar("T")
 
@@ -41,24 +53,29 @@ _PIECE = 16 << 20
 
 def push_together(others: Exchange, store: Any, options: Callable[[], Options], timeout: float | None) -> Pushed:
     """What each rank does: it says where its store lies, and takes part in what the lowest plans."""
+
+    def take_part() -> tuple[Options, Path]:
+        if not isinstance(store, (str, os.PathLike, Store)):
+            raise InvalidType(f"with ranks=, stores is the store of this rank alone, and not a {type(store).__name__}.")
+        return options(), store_path(store, timeout)
+
+    return joined(others, take_part, timeout).push().pushed
+
+
+def joined(others: Exchange, take_part: Callable[[], tuple[Options, Path]], timeout: float | None) -> Run:
+    """The ranks, once all of them know where each other's stores lie. What keeps one from taking part, all raise."""
     mine: BaseException | None = None
     chosen: Options | None = None
     path = Path()
     try:
-        if not isinstance(store, (str, os.PathLike, Store)):
-            raise InvalidType(f"with ranks=, stores is the store of this rank alone, and not a {type(store).__name__}.")
-        chosen, path = options(), store_path(store, timeout)
+        chosen, path = take_part()
         said = {"path": bytes_of_path(path), "store": _identity(path), "wanted": str(chosen), "node": knobs.node_name()}
     except BaseException as error:  # whatever it is, the others must not wait for this rank
         mine, said = error, {"error": f"{type(error).__name__}: {error}"}
     told = [json.loads(each) for each in others.all_gather(json.dumps(said).encode())]
     _require_all(told, mine)
     assert chosen is not None
-    run = _Run(others, chosen, path, told, timeout)
-    nodes = run.nodes()
-    if len(set(nodes)) == 1:
-        return Pushed(**_damage_as_tuple(run.decided(lambda: asdict(push_alone(run.stores(nodes, 0), chosen)))))
-    return sheltered(lambda: run.push(nodes)) if others.any_thread else run.push(nodes)
+    return Run(others, chosen, path, told, timeout)
 
 
 def sheltered(call: Callable[[], T]) -> T:
@@ -101,8 +118,14 @@ def sheltered(call: Callable[[], T]) -> T:
     return came[0]
 
 
-def _damage_as_tuple(pushed: Mapping[str, Any]) -> dict[str, Any]:
-    return {**pushed, "damaged": tuple(pushed["damaged"])}
+def _told(outcome: Outcome) -> dict[str, Any]:
+    """An outcome as JSON has it, for the other ranks."""
+    return {"pushed": asdict(outcome.pushed), "omissions": outcome.omissions}
+
+
+def _heard(told: Mapping[str, Any]) -> Outcome:
+    pushed = {**told["pushed"], "damaged": tuple(told["pushed"]["damaged"])}
+    return Outcome(Pushed(**pushed), tuple(Omission(*each) for each in told["omissions"]))
 
 
 def _require_all(told: Sequence[Mapping[str, Any]], mine: BaseException | None) -> None:
@@ -153,16 +176,31 @@ def _raised(name: str, text: str) -> VelocError:
     return kind(f"rank 0 could not push: {text}")
 
 
-class _Run:
-    """The ranks that push, and what they have agreed about."""
+class Run:
+    """The ranks that push, once or again and again, and what they have agreed about."""
 
     def __init__(
         self, others: Exchange, options: Options, path: Path, told: Sequence[Mapping[str, Any]], timeout: float | None
     ) -> None:
         self._others, self._options, self._path, self._told, self._timeout = others, options, path, told, timeout
         self._lowest = others.rank == 0
+        self._nodes = self._found_nodes()
 
-    def nodes(self) -> list[int]:
+    @property
+    def options(self) -> Options:
+        """What they have agreed about."""
+        return self._options
+
+    def push(self, *, tells: bool = False) -> Outcome:
+        """Brings what the archive lacks. All ranks make this call; it ``tells`` what was left out."""
+        if len(set(self._nodes)) == 1:
+            stores = self.stores(self._nodes, 0)
+            return _heard(self.decided(lambda: _told(push_alone(stores, self._options, tells=tells))))
+        if self._others.any_thread and threading.current_thread() is threading.main_thread():
+            return sheltered(lambda: self._push_over_nodes(tells))
+        return self._push_over_nodes(tells)
+
+    def _found_nodes(self) -> list[int]:
         """The number of each rank's node, by ranks.
 
         A rank whose store cannot be read on the node of its name is a node by itself: containers of one host have one
@@ -217,9 +255,9 @@ class _Run:
         )
         return [each["done"] for each in told]
 
-    def push(self, nodes: Sequence[int]) -> Pushed:
-        """A push of ranks on several nodes: numbers of them, by ranks."""
-        options, rank = self._options, self._others.rank
+    def _push_over_nodes(self, tells: bool) -> Outcome:
+        """A push of ranks on several nodes."""
+        options, rank, nodes = self._options, self._others.rank, self._nodes
         near = self.stores(nodes, nodes[rank])
         with Pushing.reserved() as pushing, Share.reserved() as share:
             self._collect(nodes, pushing)
@@ -232,12 +270,13 @@ class _Run:
                 while self._brought_some(pushing, carrying, nodes):
                     pass
             self.gathered(share.close)
-            return pushed_of(self.decided(lambda: self._finished(pushing)))
+            return _heard(self.decided(lambda: self._finished(pushing, tells)))
 
-    def _finished(self, pushing: Pushing) -> dict[str, Any]:
+    def _finished(self, pushing: Pushing, tells: bool) -> dict[str, Any]:
         facts, _ = pushing.ask("push_done")
+        outcome = outcome_of(facts, pushing, tells)
         pushing.close()
-        return facts
+        return _told(outcome)
 
     def _brought_some(self, pushing: Pushing, carrying: Carrying, nodes: Sequence[int]) -> bool:
         """Plans, copies and commits; False if nothing is left to be brought."""

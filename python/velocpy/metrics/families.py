@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple, cast
 
-from velocpy.figures import HistoryStats, ReductionStats, Stats, TierStats
+from velocpy.figures import ArchiveStats, HistoryStats, ReductionStats, Stats, TierStats
 
 
 class Family(NamedTuple):
@@ -88,6 +88,13 @@ _ALL = (
     Family("mapped", "bytes", False, "memory that is mapped, that of leases included"),
     Family("users", "", False, "calls and leases that use the store now"),
     Family("timeline.lost", "", True, "events that the timeline had no room for"),
+    Family("archive.keys", "", True, "keys that the archive has got, with the parts of all ranks"),
+    Family("archive.parts", "", True, "checkpoints of ranks that were copied for them"),
+    Family("archive.written", "bytes", True, "of these in the archive"),
+    Family("archive.pushes", "", True, "pushes that found something new"),
+    Family("archive.failures", "", True, "pushes that have failed"),
+    Family("archive.time", "seconds", True, "pushes"),
+    Family("archive.waiting", "", False, "checkpoints of this rank that are not known to be in the archive"),
     Family("history.checkpoints", "", False, "checkpoints of a history", _HISTORY),
     Family("history.hints", "", False, "hints of a history that are queued", _HISTORY),
     Family("history.restores", "", True, "restores of a history", _HISTORY),
@@ -122,6 +129,9 @@ def readings(stats: Stats, histories: bool) -> Iterator[Reading]:
             yield "wait.cause.time", (reason, cause), waited / 1e9
     for family, value in _of_store(stats):
         yield family, (), value
+    if stats["archive"] is not None:
+        for family, value in _of_archive(stats["archive"]):
+            yield family, (), value
     if histories:
         for name, history in stats["histories"].items():
             for family, value in _of_history(history):
@@ -162,6 +172,16 @@ def _of_store(stats: Stats) -> Iterator[tuple[str, float]]:
     yield "mapped", stats["mapped_bytes"]
     yield "users", stats["users"]
     yield "timeline.lost", stats["timeline_lost"]
+
+
+def _of_archive(archive: ArchiveStats) -> Iterator[tuple[str, float]]:
+    yield "archive.keys", archive["keys"]
+    yield "archive.parts", archive["parts"]
+    yield "archive.written", archive["bytes"]
+    yield "archive.pushes", archive["pushes"]
+    yield "archive.failures", archive["failures"]
+    yield "archive.time", archive["pushing_ns"] / 1e9
+    yield "archive.waiting", archive["waiting"]
 
 
 def _of_history(history: HistoryStats) -> Iterator[tuple[str, float]]:

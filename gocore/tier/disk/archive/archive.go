@@ -90,6 +90,23 @@ type Damage struct {
 	Key     model.Key
 }
 
+// Omission is a key that a push has left out.
+type Omission struct {
+	History string
+	Key     model.Key
+	Why     Why
+}
+
+// Why a key was left out.
+type Why string
+
+// The reasons.
+const (
+	Incomplete Why = "incomplete" // not all ranks have it
+	Changed    Why = "changed"    // a rank replaced or dropped it before it was copied
+	Damaged    Why = "damaged"    // a part of it has bytes that are not those of its checksums
+)
+
 // Push brings the checkpoints that an archive lacks from the stores of ranks, also while processes write to these. Methods must not overlap.
 type Push struct {
 	o     Options
@@ -108,6 +125,7 @@ type Push struct {
 	avoided  []int64 // ends, by file, of the room that earlier pushes have planned and not given up
 	planning bool    // this push has recorded room
 	done     Done
+	omitted  []Omission
 
 	guard  sync.Mutex
 	landed chan error
@@ -273,6 +291,7 @@ func (p *Push) gather() error {
 	for _, t := range all {
 		if len(t.ranks) < len(p.ranks) && !p.o.Partial {
 			p.done.Incomplete++
+			p.omit(t, Incomplete)
 			continue
 		}
 		p.queue = append(p.queue, t)
@@ -305,6 +324,13 @@ func (p *Push) Done() Done {
 	d := p.done
 	d.Files, d.Left = len(p.wrote), len(p.queue)
 	return d
+}
+
+// Omitted returns the keys that have been left out so far, in any order.
+func (p *Push) Omitted() []Omission { return p.omitted }
+
+func (p *Push) omit(t *task, why Why) {
+	p.omitted = append(p.omitted, Omission{t.history, t.key, why})
 }
 
 // bring brings the next keys: it copies their parts, verifies them, and commits each key.

@@ -29,6 +29,7 @@ func (p *Push) confirmed(batch []*task) (sound []*task, err error) {
 			return nil, err
 		case !current:
 			p.done.Changed++
+			p.omit(t, Changed)
 			p.forget(t)
 		case t.wrong():
 			p.forget(t)
@@ -36,6 +37,7 @@ func (p *Push) confirmed(batch []*task) (sound []*task, err error) {
 				p.queue = append(p.queue, t)
 				continue
 			}
+			p.omit(t, Damaged)
 			p.damaged(t)
 		default:
 			sound = append(sound, t)
