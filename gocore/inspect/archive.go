@@ -106,7 +106,7 @@ func (d *Desk) omitted(q *Request, room int) ([]byte, error) {
 	if !ok {
 		return nil, d.stale()
 	}
-	all, page := p.Omitted(), newPage(room)
+	all, page := p.Done().Omitted, newPage(room)
 	at := min(q.From, len(all))
 	for ; at < len(all); at++ {
 		x := &all[at]

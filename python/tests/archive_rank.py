@@ -38,13 +38,13 @@ def work(folder: Path, what: str, ranks: Any, rank: int) -> dict[str, Any]:
     from test_archive import NODES, SIZES, state_of, store_of
 
     folder = folder / what if what in NODES else folder
-    os.environ["VELOCPY_NODE"] = str(rank // 2 if what in ("nodes", "archiving") else 0)
+    os.environ["VELOCPY_NODE"] = str(rank // 2 if what.startswith(("nodes", "archiving")) else 0)
     path = store_of(folder, rank)
     if what == "elsewhere" and rank == 1:
         # As on another node: what rank 0 finds under this name is another store, or none.
         path = folder / "elsewhere"
-    if what == "archiving":
-        return archiving(folder, path, ranks, rank)
+    if what.startswith("archiving"):
+        return archiving(folder, path, ranks, rank, *what.split(":")[1:])
     if what.startswith("killed"):
         return killed(folder, what, ranks, rank)
     with velocpy.open(path, **SIZES) as store:
@@ -68,10 +68,22 @@ def work(folder: Path, what: str, ranks: Any, rank: int) -> dict[str, Any]:
         return asdict(push(store, folder / "archive", ranks=ranks, files=files, timeout=60))
 
 
-def archiving(folder: Path, path: Path, ranks: Any, rank: int) -> dict[str, Any]:
-    """Keeps steps that go to an archive in the background, while the application uses its communicator."""
+def archiving(folder: Path, path: Path, ranks: Any, rank: int, who: str = "", seconds: str = "") -> dict[str, Any]:
+    """Keeps steps that go to an archive in the background, while the application uses its communicator.
+
+    With ``archiving:RANK:SECONDS`` one of the ranks kills itself meanwhile.
+    """
     from test_archive import SIZES, state_of
 
+    if who:
+        to = Destination(folder / "archive", leaders=1, buffer=4096, every=0.01, timeout=20)
+        with velocpy.open(path, **SIZES, archive=to, ranks=ranks) as store:
+            if rank == int(who):
+                threading.Timer(float(seconds), os.kill, (os.getpid(), signal.SIGKILL)).start()
+            for step in range(1000):
+                meta = {"loss": step / 2}
+                store.history("forward").checkpoint(step, **state_of(rank, step), meta=meta).wait("archive", timeout=40)
+        raise AssertionError("no rank was killed")
     to = Destination(folder / "archive", files=2, every=0.1, timeout=60)
     with velocpy.open(path, **SIZES, archive=to, ranks=ranks) as store:
         for step in range(6):

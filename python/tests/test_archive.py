@@ -411,10 +411,15 @@ def test_a_rank_that_is_killed(tmp_path: Path) -> None:
     """Whichever rank dies, and whenever: the others raise within their timeout, what was in the archive is there, each
     key as a whole, and a push of what is left of the stores completes it. Each commit plays another moment.
     """
+    require_harmless(tmp_path, "killed")
+
+
+def require_harmless(tmp_path: Path, what: str) -> None:
+    """One of four ranks is killed while they do this."""
     pytest.importorskip("torch")
     moment = random.Random(os.environ.get("VELOCPY_TURN"))
     who, count = moment.randrange(4), 4
-    launch_ranks(RANK, count, "torch", tmp_path, f"killed:{who}:{moment.random() * 1.5}", killed=who)
+    launch_ranks(RANK, count, "torch", tmp_path, f"{what}:{who}:{moment.random() * 1.5}", killed=who)
     for rank in range(count):
         if rank != who:
             (said,) = json.loads((tmp_path / f"report-{rank}.json").read_text()).values()

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_archive import SIZES, kept_steps, require, same, state_of, store_of, together, under_mpi
+from test_archive import SIZES, kept_steps, require, require_harmless, same, state_of, store_of, together, under_mpi
 from test_archive_shares import Transport
 
 import velocpy
@@ -408,6 +408,11 @@ def require_archived(tmp_path: Path, count: int, said: list[dict[str, Any]]) -> 
 def test_ranks_of_torch(tmp_path: Path) -> None:
     """Rank 2 is on another node."""
     require_archived(tmp_path, 3, together(3, tmp_path, "archiving"))
+
+
+def test_a_rank_that_is_killed(tmp_path: Path) -> None:
+    """As one that is killed while all of them push: those that wait for the archive, and close, hear of it."""
+    require_harmless(tmp_path, "archiving")
 
 
 @pytest.mark.mpi

@@ -94,7 +94,7 @@ class Background:
         self._path = chosen.archive
         self._core = store._core
         self._run, self._others = run, others
-        self._every, self._timeout = to._pause(), to._patience()
+        self._every = self._pause = to._pause()
         self._changed = threading.Condition()  # guards what follows
         self._pending: dict[int, ArchivedTicket] = {}  # by their numbers: those that are not in the archive
         self._incomplete: set[int] = set()  # of these, those that other ranks lacked in the last push
@@ -259,7 +259,7 @@ class Background:
     def _turn(self) -> bool:
         """Looks with all ranks whether there is something new, and pushes; False if all have left."""
         time.sleep(min(_LEAST, self._every))
-        self._hurry.wait(self._every)
+        self._hurry.wait(self._pause)
         self._hurry.clear()
         leaving, why, mine = self._leaving, self._why, None
         commits, durable = self._seen, dict[int, ArchivedTicket]()
@@ -322,6 +322,8 @@ class Background:
             else:
                 self._settle(ticket, True if omission is None else _damaged(omission))
         pushed = outcome.pushed
+        took = time.perf_counter_ns() - began
+        self._pause = max(self._every, took / 1e9)  # a push reads all catalogs: half of the time at most goes to that
         with self._changed:
             self._seen, self._incomplete, self._failure = commits, incomplete, None
             s = self._stats
@@ -329,7 +331,7 @@ class Background:
             s["keys"] += pushed.keys
             s["parts"] += pushed.parts
             s["bytes"] += pushed.nbytes
-            s["pushing_ns"] += time.perf_counter_ns() - began
+            s["pushing_ns"] += took
             self._changed.notify_all()
         for part in pushed.damaged:
             log.error("the archive %s lacks a checkpoint, as its bytes are not those captured: %s", self._path, part)

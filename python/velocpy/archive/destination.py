@@ -55,7 +55,8 @@ class Destination:
     leaders: int | None = None
     buffer: int | str | None = None
     buffers: int | None = None
-    #: Seconds between two looks at whether a rank has something new. All ranks look together.
+    #: Seconds between two looks at whether a rank has something new, at least, and as many as the last push has taken.
+    #: All ranks look together.
     every: float = 1.0
     #: Seconds that a rank waits for the others, who look as often; None: as long as it takes. It has to be longer than
     #: a push of what one look finds.

@@ -79,8 +79,9 @@ type Done struct {
 	Incomplete int   // keys that not all ranks have, left out
 	Changed    int   // keys that a rank replaced or dropped before they were copied, left out
 	Damaged    []Damage
-	Files      int // of the archive that have been appended to
-	Left       int // keys that are still to be looked at
+	Omitted    []Omission // Incomplete, Changed and Damaged ones, in any order
+	Files      int        // of the archive that have been appended to
+	Left       int        // keys that are still to be looked at
 }
 
 // Damage is a part whose bytes are not those of its checksums. Its key was left out.
@@ -125,7 +126,6 @@ type Push struct {
 	avoided  []int64 // ends, by file, of the room that earlier pushes have planned and not given up
 	planning bool    // this push has recorded room
 	done     Done
-	omitted  []Omission
 
 	guard  sync.Mutex
 	landed chan error
@@ -326,11 +326,8 @@ func (p *Push) Done() Done {
 	return d
 }
 
-// Omitted returns the keys that have been left out so far, in any order.
-func (p *Push) Omitted() []Omission { return p.omitted }
-
 func (p *Push) omit(t *task, why Why) {
-	p.omitted = append(p.omitted, Omission{t.history, t.key, why})
+	p.done.Omitted = append(p.done.Omitted, Omission{t.history, t.key, why})
 }
 
 // bring brings the next keys: it copies their parts, verifies them, and commits each key.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -271,6 +272,9 @@ func TestADamagedPart(t *testing.T) {
 	done := r.push(Options{})
 	if len(done.Damaged) != 1 || done.Damaged[0] != (Damage{1, "forward", bad.key}) || done.Keys != 1 {
 		t.Errorf("%+v", done)
+	}
+	if !slices.Equal(done.Omitted, []Omission{{"forward", bad.key, Damaged}}) {
+		t.Errorf("left out: %v", done.Omitted)
 	}
 	want := r.complete(nil)
 	delete(want, bad)
