@@ -100,7 +100,7 @@ func outcome(p *archive.Push, done bool) ([]byte, error) {
 	}, nil)
 }
 
-// omitted lists the keys that a push has left out, one in each line.
+// omitted lists the keys that a push has left out, one in each line: names and keys as requests have them.
 func (d *Desk) omitted(q *Request, room int) ([]byte, error) {
 	p, ok := d.pushes.get(q.View)
 	if !ok {
@@ -110,8 +110,11 @@ func (d *Desk) omitted(q *Request, room int) ([]byte, error) {
 	at := min(q.From, len(all))
 	for ; at < len(all); at++ {
 		x := &all[at]
-		line := appendKey(append(pytext.Append([]byte(`{"history": `), x.History), `, "key": `...), x.Key)
-		if !page.add(append(pytext.Append(append(line, `, "why": `...), string(x.Why)), '}')) {
+		key := fmt.Sprintf(`{"number": %d}`, x.Key.Number)
+		if x.Key.IsText {
+			key = fmt.Sprintf(`{"text": "%x"}`, x.Key.Text)
+		}
+		if !page.add(fmt.Appendf(nil, `{"history": "%x", "key": %s, "why": %q}`, x.History, key, string(x.Why))) {
 			break
 		}
 	}

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
 import logging
 import os
 import random
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -15,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import RunPython
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_archive import SIZES, kept_steps, require, require_harmless, same, state_of, store_of, together, under_mpi
@@ -23,6 +27,7 @@ from test_archive_shares import Transport
 import velocpy
 from velocpy import errors, knobs, ondisk
 from velocpy.archive import Destination, background, part, push
+from velocpy.archive import together as together_
 
 SOON = 0.05
 
@@ -149,53 +154,55 @@ def test_an_archive_that_another_process_writes_to(tmp_path: Path, caplog: pytes
     assert kept_steps(tmp_path / "archive") == [0, 1]
 
 
-def test_a_part_that_is_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def hold_pushes(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """No push begins before the event is set."""
     gate = threading.Event()
-    push_alone = background.Run.push
+    push_now = background.Run.push
 
-    def held(self: Any, **options: Any) -> Any:
+    def held(self: background.Run, **options: Any) -> Any:
         gate.wait(60)
-        return push_alone(self, **options)
+        return push_now(self, **options)
 
     monkeypatch.setattr(background.Run, "push", held)
+    return gate
+
+
+def test_a_part_that_is_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = hold_pushes(monkeypatch)
     store = opened(tmp_path)
-    with store:
-        large = np.random.default_rng(0).integers(0, 256, 4 << 20, np.uint8)  # too large for a commit area
-        bad, good = store.history("forward").checkpoint(0, u=large), keep(store, 0, 1)
-        store.wait("disk")
-        (data,) = store_of(tmp_path, 0).glob("data-*")
-        at = data.read_bytes().index(large[:4096].tobytes())
-        with data.open("r+b") as file:
-            file.seek(at + 100)
-            file.write(bytes([~int(large[100]) & 255]))
-            file.flush()
-            os.fsync(file.fileno())  # a push reads past the page cache
-        gate.set()
-        with pytest.raises(errors.DurabilityLost, match="damaged") as caught:
-            bad.wait("archive", timeout=60)
-        assert (caught.value.history, caught.value.key, caught.value.tier) == ("forward", 0, "archive")
-        good.wait("archive", timeout=60)
+    large = np.random.default_rng(0).integers(0, 256, 4 << 20, np.uint8)  # too large for a commit area
+    bad, good = store.history("forward").checkpoint(0, u=large), keep(store, 0, 1)
+    store.wait("disk")
+    (data,) = store_of(tmp_path, 0).glob("data-*")
+    at = data.read_bytes().index(large[:4096].tobytes())
+    with data.open("r+b") as file:
+        file.seek(at + 100)
+        file.write(bytes([~int(large[100]) & 255]))
+        file.flush()
+        os.fsync(file.fileno())  # a push reads past the page cache
+    gate.set()
+    with pytest.raises(errors.DurabilityLost, match="damaged") as caught:
+        bad.wait("archive", timeout=60)
+    assert (caught.value.history, caught.value.key, caught.value.tier) == ("forward", 0, "archive")
+    good.wait("archive", timeout=60)
+    for wait in (bad.wait, store.wait, store.history("forward").wait):
         with pytest.raises(errors.DurabilityLost):
-            bad.wait("archive")
+            wait("archive", timeout=60)
+    with pytest.raises(errors.DurabilityLost, match="damaged"):
+        store.close()
     assert kept_steps(tmp_path / "archive") == [1]
 
 
 def test_timeouts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    gate = threading.Event()
-    push_alone = background.Run.push
-
-    def held(self: Any, **options: Any) -> Any:
-        gate.wait(60)
-        return push_alone(self, **options)
-
-    monkeypatch.setattr(background.Run, "push", held)
+    gate = hold_pushes(monkeypatch)
     store = opened(tmp_path)
     ticket = keep(store, 0, 0)
+    store.wait("disk")
     for wait in (ticket.wait, store.wait):
         with pytest.raises(errors.WaitTimeout, match="archive"):
             wait("archive", timeout=0.1)
     with pytest.raises(errors.WaitTimeout, match="still open"):
-        store.close(timeout=0.1)
+        store.close(timeout=0.3)  # the last push is under way
     later = keep(store, 0, 1)  # the store goes on, and so does the archive
     gate.set()
     later.wait("archive", timeout=60)
@@ -205,6 +212,87 @@ def test_timeouts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert kept_steps(tmp_path / "archive") == [0, 1]
     with pytest.raises(errors.StoreClosed):
         store.wait("archive")
+
+
+def test_a_program_that_ends_well(tmp_path: Path) -> None:
+    def program() -> None:
+        with opened(tmp_path) as store:
+            keep(store, 0, 0)
+            sys.exit(0)
+
+    with pytest.raises(SystemExit):
+        program()
+    require(tmp_path / "archive", 1, [0])
+
+
+def test_python_ends_before_it_is_closed(tmp_path: Path, run_python: RunPython) -> None:
+    done = run_python(
+        """
+        import sys, numpy, velocpy
+        from velocpy.archive import Destination
+        to = Destination(sys.argv[1] + "/archive", every=3)
+        store = velocpy.open(sys.argv[1] + "/rank-0", host="16MiB", disk="256MiB", archive=to)
+        store.history("forward").checkpoint(0, u=numpy.zeros(3))
+        """,
+        str(tmp_path),
+    )
+    assert done.returncode == 0, done.stderr
+    assert kept_steps(tmp_path / "archive") == [0]
+
+
+@pytest.mark.filterwarnings("ignore:unclosed")
+def test_a_store_that_is_collected(tmp_path: Path) -> None:
+    """It is closed, as any other, and its directory can be opened again."""
+    store = opened(tmp_path)
+    ticket = keep(store, 0, 0)
+    ticket.wait("archive", timeout=60)
+    keep(store, 0, 1)
+    del store, ticket
+    gc.collect()
+    for _ in range(100):
+        with contextlib.suppress(errors.StoreLocked):
+            velocpy.open(store_of(tmp_path, 0), **SIZES).close()
+            break
+        time.sleep(0.1)
+    else:
+        raise AssertionError("the store is still open")
+
+
+def test_a_push_that_fails_in_another_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error that nobody has foreseen is one of that push. If what pushes has ended, nobody waits for it in vain."""
+    fails = threading.Event()
+    fails.set()
+    push_now, look = background.Run.push, background.Background._look
+
+    def push_or_fail(self: background.Run, **options: Any) -> Any:
+        if fails.is_set():
+            raise OSError("the network is down")
+        return push_now(self, **options)
+
+    def look_or_fail(self: background.Background) -> Any:
+        if gone.is_set():
+            raise OSError("the core is gone")
+        return look(self)
+
+    gone = threading.Event()
+    monkeypatch.setattr(background.Run, "push", push_or_fail)
+    monkeypatch.setattr(background.Background, "_look", look_or_fail)
+    store = opened(tmp_path)
+    ticket = keep(store, 0, 0)
+    with pytest.raises(errors.TierUnavailable, match="network is down"):
+        ticket.wait("archive", timeout=60)
+    fails.clear()
+    for _ in range(2):
+        with contextlib.suppress(errors.TierUnavailable):  # of a push that had begun before
+            ticket.wait("archive", timeout=60)
+    gone.set()
+    late = keep(store, 0, 1)
+    for wait in (late.wait, store.wait, store.history("forward").wait):
+        with pytest.raises(errors.TierUnavailable, match="core is gone"):
+            wait("archive", timeout=60)
+    with pytest.raises(errors.TierUnavailable, match="core is gone"):
+        store.close()
+    require(tmp_path / "archive", 1, [0])
 
 
 @pytest.mark.parametrize("flush", [True, False])
@@ -225,6 +313,8 @@ def test_an_error_does_not_wait(flush: bool, tmp_path: Path) -> None:
 
 def test_bad_calls(tmp_path: Path) -> None:
     path = store_of(tmp_path, 0)
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign" / "file").write_text("of others")
     for kind, words, options in [
         (errors.InvalidArgument, "archive=", {"ranks": object()}),
         (errors.InvalidType, "communicator", {"ranks": object(), "archive": tmp_path / "a"}),
@@ -235,6 +325,10 @@ def test_bad_calls(tmp_path: Path) -> None:
         (errors.InvalidType, "histories", {"archive": Destination(tmp_path / "a", histories=[3])}),  # type: ignore[list-item]
         (errors.InvalidType, "give a path", {"archive": 3}),
         (errors.InvalidArgument, "durable", {"archive": tmp_path / "a", "durable": False}),
+        (errors.InvalidArgument, "archive", {"archive": path}),
+        (errors.ForeignDirectory, "foreign", {"archive": tmp_path / "foreign"}),
+        (errors.VelocError, "not a directory", {"archive": tmp_path / "foreign" / "file"}),
+        (errors.VelocError, "File name too long", {"archive": tmp_path / ("a" * 300)}),
     ]:
         with pytest.raises(kind, match=words):
             velocpy.open(path, **SIZES, **options)
@@ -385,6 +479,63 @@ def test_a_rank_that_ends_with_an_error(tmp_path: Path) -> None:
         assert came[rank].rank == 2
         assert kept_steps(store_of(tmp_path, rank)) == [0, 1]
     require(tmp_path / "archive", 3, [0])
+
+
+def test_a_push_that_one_rank_cannot_make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All ranks hear of it, and none waits for another."""
+    push_alone, failing = together_.push_alone, threading.Event()
+
+    def refused(*of: Any, **options: Any) -> Any:
+        if failing.is_set():
+            raise OSError("a stale handle")
+        return push_alone(*of, **options)
+
+    monkeypatch.setattr(together_, "push_alone", refused)
+
+    def work(store: velocpy.Store, rank: int) -> str:
+        failing.set()
+        with pytest.raises(errors.VelocError, match="stale handle"):
+            keep(store, rank, 0).wait("archive", timeout=60)
+        return "waited"
+
+    came = Crew(tmp_path, [0, 0]).run(work)  # closing tries again, and then gives up
+    assert all(isinstance(each, errors.VelocError) and "stale handle" in str(each) for each in came)
+
+
+def test_a_wait_that_nobody_can_fulfil(tmp_path: Path) -> None:
+    """The other rank has closed its store, and waits for this one."""
+
+    def work(store: velocpy.Store, rank: int) -> None:
+        keep(store, rank, 0)
+        if rank == 0:
+            ticket = store.history("log").checkpoint(0, u=np.zeros(3))
+            for wait in (ticket.wait, store.wait):
+                with pytest.raises(errors.DurabilityLost, match="not all ranks"):
+                    wait("archive", timeout=60)
+
+    raised(Crew(tmp_path, [0, 0]).run(work))
+    require(tmp_path / "archive", 2, [0])
+
+
+def test_names_that_are_no_unicode(tmp_path: Path) -> None:
+    """Two surrogates that form a pair are not the character that the pair stands for."""
+    name, key = "\ud83d\ude00", "\ud83d\ude01"
+    late = threading.Event()
+
+    def work(store: velocpy.Store, rank: int) -> None:
+        if rank == 1:
+            late.wait(60)
+        ticket = store.history(name).checkpoint(key, u=np.zeros(3))
+        if rank == 0:
+            with pytest.raises(errors.WaitTimeout):
+                ticket.wait("archive", timeout=0.5)
+            assert not ticket.durable("archive")
+            late.set()
+        ticket.wait("archive", timeout=60)
+
+    raised(Crew(tmp_path, [0, 0]).run(work))
+    with velocpy.open(tmp_path / "archive", mode="r") as archive:
+        assert list(archive.history(name)) == [key]
 
 
 def test_what_not_all_ranks_have_kept(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

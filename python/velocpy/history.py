@@ -788,7 +788,11 @@ class Checkpoints:
         """
         number = tier_number(tier)
         try:
-            self._core.wait(number, timeout)
+            archiving = self._store._archiving
+            if tier == "archive" and archiving is not None:
+                archiving.wait(timeout, self.name)
+            else:
+                self._core.wait(number, timeout)
         except VelocError as error:
             self._name_call(error)
             self._name_failed(error, number)

@@ -1015,8 +1015,9 @@ class Store:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is not None and self._archiving is not None and not _core.forked():
-            self._archiving.abandon(f"{type(error).__name__}: {error}")
+        ends_well = error is None or (isinstance(error, SystemExit) and error.code in (None, 0))
+        if not ends_well and self._archiving is not None and not _core.forked():
+            self._archiving.abandon(type(error).__name__ + "".join(f": {each}" for each in error.args[:1]))  # type: ignore[union-attr]
             self._archiving = None
         try:
             self.close()
@@ -1028,6 +1029,8 @@ class Store:
     def __del__(self) -> None:
         if self._closed or _core.forked() or sys.is_finalizing():
             return
+        if self._archiving is not None:  # its thread keeps the core until then
+            self._archiving.abandon("it was not closed, and nothing refers to it any more", wait=False)
         lost = "its checkpoints are lost"
         if self._config["durable"]:
             lost = "it was only read" if self._config["read_only"] else "what was not durable yet is lost"
@@ -1197,6 +1200,11 @@ def _close_at_exit() -> None:
         return
     deadline = time.monotonic() + knobs.exit_timeout()
     for store in list(_open_stores):
+        if store._archiving is not None and not store._archiving.alone:
+            # The other ranks may never come, and no more threads can begin. What is durable stays on this rank's disk.
+            log.warning("%r was not closed before Python ended: the archive lacks what it had not sent yet", store)
+            store._archiving.abandon("Python has ended before it was closed")
+            store._archiving = None
         try:
             store.close(timeout=max(0.0, deadline - time.monotonic()))
         except WaitTimeout:

@@ -44,10 +44,10 @@ class Pushed:
 
 
 class Omission(NamedTuple):
-    """A key that a push has left out."""
+    """A key that a push has left out. History and key are named as the core does it."""
 
     history: str
-    key: int | str
+    key: str
     #: "incomplete", "changed" or "damaged", as the fields of `Pushed` say.
     why: str
 
@@ -101,8 +101,9 @@ def push_alone(stores: Mapping[int, Path], options: Options, *, tells: bool = Fa
 
 def target_of(options: Options) -> str:
     """The archive, as the core is told it. A directory with the files of others is refused."""
-    if options.archive.is_dir():
-        paths.require_own(options.archive)
+    with paths.using(options.archive):
+        if options.archive.is_dir():
+            paths.require_own(options.archive)
     return bytes_of_path(options.archive)
 
 
@@ -135,7 +136,8 @@ class Pushing(Opened):
             following = head["next"]
             for line in page.splitlines():
                 if line:  # a line too long for a page is empty
-                    yield Omission(**json.loads(line))
+                    said = json.loads(line)
+                    yield Omission(said["history"], json.dumps(said["key"]), said["why"])
 
 
 def outcome_of(facts: Mapping[str, Any], pushing: Pushing, tells: bool) -> Outcome:

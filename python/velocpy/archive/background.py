@@ -1,46 +1,51 @@
 """A store whose checkpoints go on to an archive while the application computes: ``velocpy.open(archive=)``.
 
 One thread of each rank does it. At intervals the threads of all ranks tell each other whether there is something new,
-and then push together, by a communicator of their own. What ends it, they tell each other too.
+and then push together, by a communicator of their own. What ends it, they tell each other too: no thread ends before
+the others have heard of it, unless they cannot be reached any more.
 """
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from velocpy.choices import TierName
 from velocpy.errors import (
     TIERS,
     DurabilityLost,
     InvalidArgument,
     RankFailed,
     StoreClosed,
+    StoreLocked,
     TierUnavailable,
     VelocError,
     WaitTimeout,
     timed_out,
 )
 from velocpy.figures import ArchiveStats
+from velocpy.interfaces import Key
 from velocpy.store import Store
+from velocpy.ticket import GONE
 
-from .alone import Omission, Options, store_path
+from .alone import Options, Outcome, push_alone, store_path
 from .destination import Destination
 from .exchange import Exchange, own_exchange_of
-from .tickets import ARCHIVE, ArchivedTicket
+from .tickets import ARCHIVE, ArchivedTicket, Entry
 from .together import Run, joined
 
 __all__ = ["Background", "opened"]
 
 log = logging.getLogger("velocpy")
 
-_DISK: TierName = "disk"
+_DISK = TIERS.index("disk")
 
 #: Seconds between two looks at whether a checkpoint was dropped that somebody waits for.
 _GLANCE = 0.2
@@ -48,8 +53,14 @@ _GLANCE = 0.2
 #: Seconds between two turns of the ranks at least, however many callers wait.
 _LEAST = 0.02
 
-#: Seconds in which the other ranks hear that this one goes because of an error.
+#: Seconds in which the other ranks hear that this one goes because of an error, beside those between two turns.
 _FAREWELL = 10.0
+
+#: So many pushes in a row may fail when all ranks have closed their stores.
+_TRIES = 3
+
+#: Damaged parts that were logged, and are not logged again.
+_MOST_TOLD = 1000
 
 
 def opened(archive: str | os.PathLike[str] | Destination, ranks: Any, make: Callable[[], Store]) -> Store:
@@ -60,7 +71,7 @@ def opened(archive: str | os.PathLike[str] | Destination, ranks: Any, make: Call
     to = archive if isinstance(archive, Destination) else Destination(archive)
     store: Store | None = None
 
-    def take_part() -> tuple[Options, Any]:
+    def take_part() -> tuple[Options, Path]:
         nonlocal store
         chosen, _, _ = to._options(), to._pause(), to._patience()
         store = make()
@@ -76,13 +87,34 @@ def opened(archive: str | os.PathLike[str] | Destination, ranks: Any, make: Call
     try:
         run = joined(others, take_part, patience)
         assert store is not None
+        run.decided(lambda: _require_archive(run.options, store_path(store, None)))
         store._archiving = Background(store, to, run, others)
-    except BaseException:
+    except BaseException as error:
         if store is not None:
-            store._archiving = None
             store.close(flush=False)
+        if not _is_cut_off(error) and isinstance(error, VelocError):  # all ranks raise
+            others.close()
         raise
     return store
+
+
+def _require_archive(options: Options, store: Path) -> None:
+    """Raises what keeps the archive from being written to. It is made, if there is none."""
+    with contextlib.suppress(StoreLocked):  # another run pushes now, and has ended when this one does
+        push_alone({0: store}, options._replace(histories=()))
+
+
+def _is_cut_off(error: BaseException) -> bool:
+    """Whether the ranks cannot make another call together."""
+    return isinstance(error, WaitTimeout) or (isinstance(error, RankFailed) and error._cut_off)
+
+
+def _again(error: VelocError) -> VelocError:
+    """The same error for another thread, without the traceback, whose frames keep the store."""
+    other = copy.copy(error)
+    if isinstance(error, OSError) and isinstance(other, OSError):
+        other.errno, other.strerror, other.filename = error.errno, error.strerror, error.filename
+    return other
 
 
 class Background:
@@ -92,14 +124,16 @@ class Background:
         chosen = run.options
         self._histories = None if chosen.histories is None else frozenset(chosen.histories)
         self._path = chosen.archive
-        self._core = store._core
+        self._core: Any = store._core
         self._run, self._others = run, others
         self._every = self._pause = to._pause()
         self._changed = threading.Condition()  # guards what follows
-        self._pending: dict[int, ArchivedTicket] = {}  # by their numbers: those that are not in the archive
-        self._incomplete: set[int] = set()  # of these, those that other ranks lacked in the last push
+        self._pending: dict[int, Entry] = {}  # by their numbers: those that are not known to be in the archive
+        self._omitted: set[int] = set()  # of these, those that the last push left out though their disk has them
+        self._unreachable: set[int] = set()  # of these, those that other ranks lack, which have all closed their stores
         self._seen = -1  # commits of the store before the last push
-        self._leaving = False
+        self._leavers = 0  # callers that wait in `leave`
+        self._confirmed = False  # this rank has told that it has left, and the others are about to
         self._why = ""  # this rank leaves because of an error
         self._failure: VelocError | None = None  # of the latest push
         self._failures = 0
@@ -107,21 +141,28 @@ class Background:
         self._stats: ArchiveStats = {
             "pushes": 0, "failures": 0, "keys": 0, "parts": 0, "bytes": 0, "pushing_ns": 0, "waiting": 0,
         }  # fmt: skip
+        self._broken: BaseException | None = None  # what has failed in the last turn, and the others do not know yet
+        self._tries = 0  # pushes in a row that have failed while this rank leaves
+        self._told: set[str] = set()  # damaged parts
         self._hurry = threading.Event()
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="velocpy-archive", daemon=True)
-        self._thread.start()
+        threading.Thread(target=self._work, name="velocpy-archive", daemon=True).start()
+
+    @property
+    def alone(self) -> bool:
+        """Whether there are no other ranks."""
+        return self._others.size == 1
 
     # ---- what the application asks ----
 
-    def ticket(self, history: Any, key: int | str, identity: int, place: Any) -> ArchivedTicket:
+    def ticket(self, history: Any, key: Key, identity: int, place: Any) -> ArchivedTicket:
         """The ticket of a checkpoint that was captured, and that the archive is to have."""
-        ticket = ArchivedTicket(history, key, identity, place)
-        if self._histories is None or ticket._history.name in self._histories:
+        entry = Entry(identity, history.name, key)
+        if self._histories is None or history.name in self._histories:
             with self._changed:
                 if self._end is None:
-                    self._pending[ticket._id] = ticket
-        return ticket
+                    self._pending[identity] = entry
+        return ArchivedTicket(history, key, identity, place, entry)
 
     def wait_for(self, ticket: ArchivedTicket, timeout: float | None) -> None:
         """Waits until a checkpoint is in the archive.
@@ -132,65 +173,77 @@ class Background:
             After ``timeout`` seconds.
         CheckpointDropped
             The version went before it was known to be there.
+        DurabilityLost
+            It cannot get there: a part of its key is damaged, or the ranks that lack it have closed their stores.
         VelocError
             What the latest push has failed by. The next one goes on by itself.
         """
-        deadline = None if timeout is None else time.monotonic() + timeout
-        if self._histories is not None and ticket._history.name not in self._histories:
-            raise InvalidArgument(f"the archive takes other histories than {ticket._history.name!r}: see histories=.")
-        if ticket._archived is None:
-            self._wait_on_disk(ticket, timeout)
-            self._wait(
-                lambda: ticket._archived is not None, lambda: self._require_there(ticket), deadline, timeout, ticket
-            )
-        if isinstance(ticket._archived, VelocError):
-            raise copy.copy(ticket._archived)
+        entry, deadline = ticket._entry, _deadline(timeout)
+        if self._histories is not None and entry.history not in self._histories:
+            raise InvalidArgument(f"the archive takes other histories than {entry.history!r}: see histories=.")
+        ticket._history._core.wait_ticket(entry.number, entry.key, _DISK, timeout)
+        self._wait([entry], entry.settled, deadline, timeout)
+        if entry.gone and not entry.archived:
+            ticket._history._core.wait_ticket(entry.number, entry.key, _DISK, 0)  # which says what has become of it
+            raise DurabilityLost(
+                "the checkpoint went before it was known to be in the archive.",
+                history=entry.history, key=entry.key, tier=ARCHIVE,
+            )  # fmt: skip
 
-    @staticmethod
-    def _wait_on_disk(ticket: ArchivedTicket, timeout: float | None) -> None:
-        ticket._history._core.wait_ticket(ticket._id, ticket.key, TIERS.index(_DISK), timeout)
+    def wait(self, timeout: float | None, history: str | None = None) -> None:
+        """Waits until everything captured so far is in the archive, also what was there when the store was opened.
 
-    def _require_there(self, ticket: ArchivedTicket) -> None:
-        if ticket.dropped:
-            self._wait_on_disk(ticket, 0)  # which says what has become of it
-            raise DurabilityLost("it was dropped before it was known to be in the archive.")
-
-    def wait(self, timeout: float | None) -> None:
-        """Waits until everything captured so far is in the archive, also what was there when the store was opened."""
-        deadline = None if timeout is None else time.monotonic() + timeout
-        self._core.wait(TIERS.index(_DISK), timeout)
+        With ``history``, what that has captured.
+        """
+        deadline = _deadline(timeout)
         with self._changed:
-            awaited = list(self._pending.values())
-        self._wait(
-            lambda: self._seen >= 0 and all(each._archived is not None or each.dropped for each in awaited),
-            lambda: None, deadline, timeout, None,
-        )  # fmt: skip
-        for each in awaited:
-            if isinstance(each._archived, VelocError):
-                raise copy.copy(each._archived)
+            if self._end is not None:
+                raise _again(self._end)
+            core = self._core
+        core.wait(_DISK, timeout)
+        with self._changed:
+            awaited = [each for each in self._pending.values() if history is None or each.history == history]
+        self._wait(awaited, lambda: self._seen >= 0 and all(each.settled() for each in awaited), deadline, timeout)
 
     def _wait(
-        self,
-        reached: Callable[[], bool],
-        require: Callable[[], None],
-        deadline: float | None,
-        timeout: float | None,
-        ticket: ArchivedTicket | None,
+        self, awaited: Sequence[Entry], reached: Callable[[], bool], deadline: float | None, timeout: float | None
     ) -> None:
+        one = awaited[0] if len(awaited) == 1 else None
         self._hurry.set()
         with self._changed:
             failures = self._failures
-            while not reached():
-                if self._end is not None:
-                    raise copy.copy(self._end)
+            while True:
+                for entry in awaited:
+                    self._look_at(entry)
+                if self._end is not None and not (awaited and all(each.settled() for each in awaited)):
+                    raise _again(self._end)
+                if reached():
+                    break
                 if self._failure is not None and self._failures > failures:
-                    raise copy.copy(self._failure)
-                require()
+                    raise _again(self._failure)
+                self._require_reachable(awaited)
                 left = _GLANCE if deadline is None else min(_GLANCE, deadline - time.monotonic())
                 if left <= 0:
-                    history, key = (None, None) if ticket is None else (ticket._history.name, ticket.key)
-                    raise timed_out(timeout or 0.0, history, key, "promise", TIERS.index(ARCHIVE))
+                    of = (None, None) if one is None else (one.history, one.key)
+                    raise timed_out(timeout or 0.0, of[0], of[1], "promise", TIERS.index(ARCHIVE))
                 self._changed.wait(left)
+            for entry in awaited:
+                entry.require_sound()
+
+    def _look_at(self, entry: Entry) -> None:
+        """Notes that a checkpoint has gone."""
+        if self._core is not None and not entry.archived and self._core.ticket(entry.number)[0] & GONE:
+            self._settle(entry)
+
+    def _require_reachable(self, awaited: Sequence[Entry]) -> None:
+        for entry in awaited:
+            if entry.number in self._unreachable:
+                raise DurabilityLost(
+                    f"not all ranks have kept checkpoint {entry.key!r} of history {entry.history!r}, and all others "
+                    "have closed their stores, so it will not be in the archive. It is on the disk of this rank; "
+                    "velocpy.archive.push with partial=True brings it.",
+                    history=entry.history, key=entry.key, tier=ARCHIVE,
+                )  # fmt: skip
 
     def stats(self) -> ArchiveStats:
         """What it has done so far."""
@@ -205,25 +258,39 @@ class Background:
         WaitTimeout
             After ``timeout`` seconds. The store goes on, and so does the archive.
         """
-        self._leaving = True
-        self._hurry.set()
-        try:
-            if not self._ended.wait(timeout):
-                raise WaitTimeout(
-                    f"after {timeout:g} s not everything is in the archive, or not all ranks have closed their stores. "
-                    "The store is still open. Close it again to wait on, or with flush=False not to wait.",
-                    tier=ARCHIVE,
-                )
-        except BaseException:
-            self._leaving = False
-            raise
-        return self._failure if self._end is None or isinstance(self._end, StoreClosed) else self._end
+        deadline = _deadline(timeout)
+        with self._changed:
+            self._leavers += 1
+            self._hurry.set()
+            try:
+                while self._end is None:
+                    # Once this rank has confirmed, the others are about to: then it is known at once.
+                    left = None if deadline is None or self._confirmed else deadline - time.monotonic()
+                    if left is not None and left <= 0:
+                        raise WaitTimeout(
+                            "the time is over, and not everything is in the archive, or not all ranks have closed "
+                            "their stores. The store is still open. Close it again to wait on, or with flush=False "
+                            "not to wait.",
+                            tier=ARCHIVE,
+                        )
+                    self._changed.wait(left)
+            finally:
+                self._leavers -= 1
+            end = self._failure if isinstance(self._end, StoreClosed) else self._end
+            if end is None:
+                try:
+                    for entry in self._pending.values():
+                        entry.require_sound()
+                except DurabilityLost as error:
+                    end = error
+        return None if end is None else _again(end)
 
-    def abandon(self, why: str) -> None:
+    def abandon(self, why: str, *, wait: bool = True) -> None:
         """Lets the other ranks know that this one goes because of an error, and does not wait for them long."""
         self._why = why
         self._hurry.set()
-        self._ended.wait(_FAREWELL)
+        if wait:
+            self._ended.wait(_FAREWELL + min(self._every, _FAREWELL))
 
     # ---- the thread ----
 
@@ -232,48 +299,59 @@ class Background:
             while self._turn():
                 pass
             self._others.close()
-            end: VelocError = StoreClosed(
-                "all ranks have closed their stores, so nothing goes to the archive any more."
-            )
-        except VelocError as error:
-            end = copy.copy(error)
+            end: VelocError = StoreClosed("all ranks have closed their stores: nothing goes to the archive any more.")
         except BaseException as error:
-            end = TierUnavailable(
-                f"what brings checkpoints to the archive has failed: {type(error).__name__}: {error}. Each key is "
-                "there as a whole or not at all, and the store goes on.",
-                tier=ARCHIVE,
-            )
+            end = error if isinstance(error, VelocError) else _unforeseen(error)
+        ended = not isinstance(end, StoreClosed)
         with self._changed:
-            self._end, waiting = end, len(self._pending)
-            self._pending.clear()
+            self._end, self._core, waiting = _again(end), None, len(self._pending)
             self._changed.notify_all()
         self._ended.set()
-        if not isinstance(end, StoreClosed) and not self._why:
+        if ended and not self._why:
             log.error("%s", str(end))
-        if waiting and not self._why:
+        if waiting:
             log.warning(
                 "%d checkpoints of this rank are not known to be in the archive %s. Those that were durable are on the "
                 "rank's disk, and velocpy.archive.push brings what all ranks have.", waiting, self._path,
             )  # fmt: skip
 
     def _turn(self) -> bool:
-        """Looks with all ranks whether there is something new, and pushes; False if all have left."""
+        """Looks with all ranks whether there is something new, and pushes; False if all have left.
+
+        Whatever fails between two exchanges is told by the next one.
+        """
         time.sleep(min(_LEAST, self._every))
         self._hurry.wait(self._pause)
         self._hurry.clear()
-        leaving, why, mine = self._leaving, self._why, None
-        commits, durable = self._seen, dict[int, ArchivedTicket]()
-        try:
-            commits, durable = self._look()
-        except (
-            Exception
-        ) as error:  # the store was closed, or its core has failed: the others must not wait for this rank
-            why, mine = why or f"{type(error).__name__}: {error}", error
-        new = commits != self._seen or not durable.keys() <= self._incomplete
-        said = {"leaving": leaving, "why": why, "new": new}
-        told = [json.loads(each) for each in self._others.all_gather(json.dumps(said).encode())]
-        if mine is not None:
-            raise mine
+        leaving = self._leavers > 0  # before the look: what was durable when they began to wait is seen
+        commits, durable = self._seen, dict[int, Entry]()
+        if self._broken is None:
+            try:
+                commits, durable = self._look()
+            except BaseException as error:  # the store was closed, or its core has failed
+                self._broken = error
+        told = self._tell(
+            leaving=leaving,
+            why=self._why or ("" if self._broken is None else f"{type(self._broken).__name__}: {self._broken}"),
+            new=commits != self._seen or not durable.keys() <= self._omitted,
+            tries=self._tries,
+        )
+        if self._broken is not None:
+            raise self._broken
+        self._require_no_rank_failed(told)
+        all_leave = all(each["leaving"] for each in told)
+        gives_up = all_leave and max(each["tries"] for each in told) >= _TRIES
+        if any(each["new"] for each in told) and not gives_up:
+            self._push(commits, durable)
+            return True
+        self._give_up_waits([each["leaving"] for each in told])
+        return not (all_leave and self._confirm())
+
+    def _tell(self, **said: Any) -> list[dict[str, Any]]:
+        return [json.loads(each) for each in self._others.all_gather(json.dumps(said).encode())]
+
+    @staticmethod
+    def _require_no_rank_failed(told: Sequence[Mapping[str, Any]]) -> None:
         for rank, each in enumerate(told):
             if each["why"]:
                 failed = RankFailed(
@@ -282,50 +360,77 @@ class Background:
                 )
                 failed.rank = rank
                 raise failed
-        if any(each["new"] for each in told):
-            self._push(commits, durable)
-        return not all(each["leaving"] for each in told)
 
-    def _look(self) -> tuple[int, dict[int, ArchivedTicket]]:
+    def _confirm(self) -> bool:
+        """Whether all ranks still leave: a caller may have given up meanwhile. None can from now on."""
+        with self._changed:
+            self._confirmed = self._leavers > 0
+        whole = all(each["leaves"] for each in self._tell(leaves=self._confirmed))
+        if not whole:
+            with self._changed:
+                self._confirmed = False
+                self._changed.notify_all()
+        return whole
+
+    def _give_up_waits(self, leaving: Sequence[bool]) -> None:
+        """Lets nobody wait for what all other ranks lack that have closed their stores."""
+        rest = [each for rank, each in enumerate(leaving) if rank != self._others.rank]
+        with self._changed:
+            self._unreachable = set(self._omitted) if rest and all(rest) else set()
+            if self._unreachable:
+                self._changed.notify_all()
+
+    def _look(self) -> tuple[int, dict[int, Entry]]:
         """How many commits the store has had, and the checkpoints among those awaited that are durable there.
 
         What is durable now is seen by a push that begins later.
         """
-        tiers = json.loads(self._core.stats())["tiers"]
+        commits = int(json.loads(self._core.stats())["tiers"]["disk"]["commits"])
         with self._changed:
             awaited = list(self._pending.items())
         durable = {}
-        for number, ticket in awaited:
-            if ticket.dropped:
-                self._settle(ticket, None)
-            elif ticket.durable(_DISK):
-                durable[number] = ticket
-        return int(tiers[_DISK]["commits"]), durable
+        for number, entry in awaited:
+            flags, tiers, _ = self._core.ticket(number)
+            if flags & GONE:
+                self._settle(entry)
+            elif tiers >> _DISK & 1:
+                durable[number] = entry
+        return commits, durable
 
-    def _push(self, commits: int, durable: Mapping[int, ArchivedTicket]) -> None:
+    def _push(self, commits: int, durable: Mapping[int, Entry]) -> None:
+        """A push of all ranks. If it fails, it fails on all of them, and the next turn tries again."""
         began = time.perf_counter_ns()
         try:
             outcome = self._run.push(tells=True)
-        except VelocError as error:
-            if isinstance(error, WaitTimeout) or (isinstance(error, RankFailed) and error._cut_off):
+        except BaseException as error:
+            if _is_cut_off(error):
                 raise
-            self._note(error)
+            self._note(error if isinstance(error, VelocError) else _unforeseen(error))
             return
-        omitted = {(each.history, each.key): each for each in outcome.omissions}
-        incomplete = set()
-        for number, ticket in durable.items():
-            omission = omitted.get((ticket._history.name, ticket.key))
-            if omission is not None and omission.why != "damaged":
-                incomplete.add(number)
-            elif ticket.dropped:  # perhaps before the push has read it
-                self._settle(ticket, None)
+        finally:
+            took = time.perf_counter_ns() - began
+            self._pause = max(self._every, took / 1e9)  # it reads all catalogs: half of the time at most goes to that
+        try:
+            self._take(outcome, commits, durable, took)
+        except BaseException as error:
+            self._broken = error
+
+    def _take(self, outcome: Outcome, commits: int, durable: Mapping[int, Entry], took: int) -> None:
+        """Settles what has got there."""
+        why = {(each.history, each.key): each.why for each in outcome.omissions}
+        omitted = set()
+        for number, entry in durable.items():
+            if entry.name in why:
+                entry.damaged = why[entry.name] == "damaged"
+                omitted.add(number)
+            elif self._core.ticket(number)[0] & GONE:  # perhaps before the push has read it
+                self._settle(entry)
             else:
-                self._settle(ticket, True if omission is None else _damaged(omission))
+                entry.archived, entry.damaged = True, False
+                self._settle(entry)
         pushed = outcome.pushed
-        took = time.perf_counter_ns() - began
-        self._pause = max(self._every, took / 1e9)  # a push reads all catalogs: half of the time at most goes to that
         with self._changed:
-            self._seen, self._incomplete, self._failure = commits, incomplete, None
+            self._seen, self._omitted, self._failure, self._tries = commits, omitted, None, 0
             s = self._stats
             s["pushes"] += 1
             s["keys"] += pushed.keys
@@ -334,26 +439,35 @@ class Background:
             s["pushing_ns"] += took
             self._changed.notify_all()
         for part in pushed.damaged:
-            log.error("the archive %s lacks a checkpoint, as its bytes are not those captured: %s", self._path, part)
+            if part not in self._told and len(self._told) < _MOST_TOLD:
+                self._told.add(part)
+                log.error("the archive %s lacks a key, as bytes of it are not those captured: %s", self._path, part)
 
-    def _settle(self, ticket: ArchivedTicket, archived: bool | VelocError | None) -> None:
+    def _settle(self, entry: Entry) -> None:
+        """The archive has it, or it has gone."""
         with self._changed:
-            self._pending.pop(ticket._id, None)
-            ticket._archived = archived
+            self._pending.pop(entry.number, None)
+            entry.gone = not entry.archived
 
     def _note(self, error: VelocError) -> None:
-        """Keeps the error of a push for those who wait. The next turn tries again."""
+        """Keeps the error of a push for those who wait."""
         with self._changed:
             if self._failure is None or str(self._failure) != str(error):
                 log.warning("nothing went to the archive %s, and will be tried again: %s", self._path, str(error))
-            self._failure = copy.copy(error)  # without its traceback, whose frames keep the store
+            self._failure = _again(error)
             self._failures += 1
+            self._tries += self._leavers > 0
             self._stats["failures"] += 1
             self._changed.notify_all()
 
 
-def _damaged(omission: Omission) -> VelocError:
-    return DurabilityLost(
-        "a rank's part of it is damaged, so the key is not in the archive. Capture it again, or drop it.",
-        history=omission.history, key=omission.key, tier=ARCHIVE,
-    )  # fmt: skip
+def _deadline(timeout: float | None) -> float | None:
+    return None if timeout is None else time.monotonic() + min(timeout, threading.TIMEOUT_MAX)
+
+
+def _unforeseen(error: BaseException) -> TierUnavailable:
+    return TierUnavailable(
+        f"what brings checkpoints to the archive has failed: {type(error).__name__}: {error}. Each key is there as a "
+        "whole or not at all, and the store goes on.",
+        tier=ARCHIVE,
+    )

@@ -32,6 +32,9 @@ class Destination:
 
     All ranks give the same. What is wrong with it raises when the store is opened.
 
+    Every step has a key of its own. Of one that is captured again and again, such as ``"latest"``, the archive may have
+    a later version of one rank beside an earlier one of another.
+
     Examples
     --------
     >>> import numpy, tempfile, velocpy

@@ -39,6 +39,9 @@ def _let_end() -> None:
 #: Tells bytes from rank to rank from messages of the application on the same communicator.
 _TAG = 20_571
 
+#: gloo gives up after half an hour if it is not told otherwise.
+_PATIENCE = timedelta(days=365)
+
 #: Seconds between two looks at whether the others have come. MPI would wait by computing, and take a processor from
 #: those who work.
 _SHORTEST, _LONGEST = 0.0002, 0.02
@@ -286,7 +289,7 @@ class _OfTorch(_Patient):
         with _named(None):
             group = distributed.new_group(
                 distributed.get_process_group_ranks(self._group),
-                timeout=None if self._timeout is None else timedelta(seconds=self._timeout),
+                timeout=_PATIENCE if self._timeout is None else timedelta(seconds=self._timeout),
                 backend="gloo",
                 use_local_synchronization=True,
             )

@@ -57,9 +57,9 @@ class InMemory:
 class InHistory:
     """A velocpy history: this is all that an adjoint code has to write to use one, on the CPU and on a GPU."""
 
-    def __init__(self, history: Any, steps: int) -> None:
+    def __init__(self, history: Any, steps: int, every: int = 1) -> None:
         self._history = history
-        history.hint(reversed(range(steps)))
+        history.hint(reversed(range(0, steps, every)))
 
     def keep(self, step: int, field: Array) -> None:
         """Captures the field, from where it lies between the walls."""
@@ -145,23 +145,34 @@ class Migration:
     ----------
     backend, survey
         What computes, and what is computed.
+    every
+        Of so many steps one is kept and correlated.
+    waves
+        Makes the field of a sweep, through the true earth or the smooth one; None: a `Wave`.
     """
 
-    def __init__(self, backend: Backend, survey: Survey) -> None:
+    def __init__(
+        self, backend: Backend, survey: Survey, every: int = 1, waves: Callable[[bool], Wave] | None = None
+    ) -> None:
         self._backend = backend
         self._survey = survey
+        self._every = every
+        self._waves = waves or self._wave
         self._product = backend.zeros(survey.earth.shape)
-        earth = survey.earth
-        self._smooth = Wave(backend, earth.smooth, earth.spacing, survey.dt, survey.order, survey.sponge)
+        self._smooth = self._waves(False)
         self._gain = self._smooth.gain(survey.receivers)
         #: Per shot, what the true earth sends back that the smooth model does not.
         self.recordings: list[Field] = []
 
     def record(self, tick: Ticker = silent) -> None:
         """Makes the observed data: one sweep per shot through the true earth."""
-        survey = self._survey
-        truth = Wave(self._backend, survey.earth.speed, survey.earth.spacing, survey.dt, survey.order, survey.sponge)
-        self.recordings = [self._forward(truth, source, None, tick) for source in survey.sources]
+        truth = self._waves(True)
+        self.recordings = [self._forward(truth, source, None, tick) for source in self._survey.sources]
+
+    def _wave(self, true: bool) -> Wave:
+        survey, earth = self._survey, self._survey.earth
+        speed = earth.speed if true else earth.smooth
+        return Wave(self._backend, speed, earth.spacing, survey.dt, survey.order, survey.sponge)
 
     def migrate(self, shot: int, keeper: Keeper, image: Image, tick: Ticker = silent) -> None:
         """Adds one shot to ``image``: forward, keeping every step, and backwards, correlating with what was kept."""
@@ -174,7 +185,7 @@ class Migration:
         for sweep, seconds in (("forward", middle - start), ("reverse", end - middle)):
             image.seconds[sweep] = image.seconds.get(sweep, 0.0) + seconds
 
-    def _forward(self, wave: Wave, source: tuple[int, ...], keeper: Keeper | None, tick: Ticker) -> Array:
+    def _forward(self, wave: Wave, source: tuple[Any, ...], keeper: Keeper | None, tick: Ticker) -> Array:
         survey = self._survey
         strength = wave.gain(source)
         heard = self._backend.zeros((survey.steps, *survey.earth.shape[1:]))
@@ -182,7 +193,7 @@ class Migration:
         for step in range(survey.steps):
             field = wave.earth
             heard[step] = field[survey.receivers]
-            if keeper is not None:
+            if keeper is not None and step % self._every == 0:
                 keeper.keep(step, field)
             wave.step()
             wave.earth[source] += float(survey.wavelet[step]) * strength
@@ -197,11 +208,12 @@ class Migration:
         for step in reversed(range(survey.steps)):
             wave.step()
             wave.earth[survey.receivers] += residual[step] * self._gain
-            with keeper.found(step) as lit:
-                xp.multiply(lit, wave.earth, out=product)
-                image.cross += product
-                xp.multiply(lit, lit, out=product)
-                image.light += product
-                del lit  # an array that outlives its lease keeps the bytes in use
+            if step % self._every == 0:
+                with keeper.found(step) as lit:
+                    xp.multiply(lit, wave.earth, out=product)
+                    image.cross += product
+                    xp.multiply(lit, lit, out=product)
+                    image.light += product
+                    del lit  # an array that outlives its lease keeps the bytes in use
             tick(1)
         self._backend.finish()

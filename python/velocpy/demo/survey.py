@@ -14,13 +14,13 @@ from .wave import stable_step
 
 @dataclass(frozen=True)
 class Survey:
-    """The geometry of an experiment; places are indices into the earth.
+    """The geometry of an experiment; places are indices into the earth, and that of a source may have no cell.
 
     All sources and receivers lie at the same depth; the receivers fill that row (in 3-D: that plane).
     """
 
     earth: Earth
-    sources: tuple[tuple[int, ...], ...]
+    sources: tuple[tuple[Any, ...], ...]
     receivers: tuple[Any, ...]
     dt: float
     steps: int

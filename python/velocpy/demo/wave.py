@@ -55,30 +55,46 @@ class Wave:
         Order of accuracy in space, 4 or 8.
     sponge
         Thickness of the absorbing walls in cells.
+    columns
+        Which columns of the earth with its walls, along axis 1, this field has; None: all. The rim beside others takes
+        what is there from whoever has them.
     """
 
     def __init__(
-        self, backend: Backend, speed: Field, spacing: float, dt: float, order: int = 8, sponge: int = 32
+        self,
+        backend: Backend,
+        speed: Field,
+        spacing: float,
+        dt: float,
+        order: int = 8,
+        sponge: int = 32,
+        columns: range | None = None,
     ) -> None:
         self.backend = backend
-        self.shape = speed.shape
         self.dt = dt
         self._rim = len(WEIGHTS[order]) - 1
-        self._walls = self._rim + sponge
         walled = np.pad(speed, sponge, mode="edge").astype(np.float64)
-        whole = tuple(n + 2 * self._walls for n in self.shape)
-        self._inside = tuple(slice(self._walls, self._walls + n) for n in self.shape)
+        columns = range(walled.shape[1]) if columns is None else columns
+        mine = (slice(None), slice(columns.start, columns.stop))
+        earth = earth_columns(columns, speed.shape[1], sponge)
+        self.shape = (speed.shape[0], len(earth), *speed.shape[2:])
+        self._inside = tuple(slice(self._rim + sponge, self._rim + sponge + n) for n in self.shape)
+        first = self._rim + sponge + earth.start - columns.start
+        self._inside = (self._inside[0], slice(first, first + len(earth)), *self._inside[2:])
+        computed = walled[mine].shape
+        whole = tuple(n + 2 * self._rim for n in computed)
         self._fields: list[Array] = [backend.zeros(whole), backend.zeros(whole)]
 
         centre, *self._weights = WEIGHTS[order]
         damping = _damping(walled.shape, sponge, float(walled.max()), spacing, dt)
         courant = (walled * dt / spacing) ** 2 / (1.0 + damping)
-        self._of_neighbours = backend.array(courant.astype(np.float32))
-        self._of_centre = backend.array((2.0 / (1.0 + damping) + courant * centre * speed.ndim).astype(np.float32))
-        self._of_target = backend.array((-(1.0 - damping) / (1.0 + damping)).astype(np.float32))
+        of_centre = 2.0 / (1.0 + damping) + courant * centre * speed.ndim
+        self._of_neighbours = backend.array(courant[mine].astype(np.float32))
+        self._of_centre = backend.array(of_centre[mine].astype(np.float32))
+        self._of_target = backend.array((-(1.0 - damping) / (1.0 + damping))[mine].astype(np.float32))
         #: What a source of strength one adds to a cell of the earth.
-        self._gain = ((speed.astype(np.float64) * dt) ** 2).astype(np.float32)
-        self._blocks = self._cut(walled.shape)
+        self._gain = ((speed[:, earth.start : earth.stop].astype(np.float64) * dt) ** 2).astype(np.float32)
+        self._blocks = self._cut(computed)
 
     @property
     def current(self) -> Array:
@@ -165,6 +181,18 @@ class Wave:
             sum=scratch[0][:rows],
             term=scratch[1][:rows],
         )
+
+
+def earth_columns(columns: range, width: int, sponge: int) -> range:
+    """Which columns of an earth of a width lie among columns of the same earth between walls.
+
+    Examples
+    --------
+    >>> earth_columns(range(0, 20), 40, 16), earth_columns(range(20, 72), 40, 16)
+    (range(0, 4), range(4, 40))
+    """
+    start = min(max(columns.start - sponge, 0), width)
+    return range(start, max(start, min(columns.stop - sponge, width)))
 
 
 def _damping(
