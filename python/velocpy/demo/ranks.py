@@ -276,7 +276,7 @@ def main(by: str, size: str, steps: int, shots: int, every: int, out: Path | Non
             click.echo(said(plan, ranks, did))
             proven, words = verdict(plan)
             click.echo(words)
-        proven = ranks.agreed(str(proven)) == "True"
+        proven = ranks.agreed("proven" if proven else "") == "proven"
     finally:
         if ranks.rank == 0 and out is None:
             shutil.rmtree(folder, ignore_errors=True)
