@@ -45,7 +45,7 @@ def keep(store: velocpy.Store, rank: int, step: int, **options: Any) -> velocpy.
 def test_one_process(options: dict[str, Any], tmp_path: Path) -> None:
     with opened(tmp_path, files=2) as store:
         tickets = [keep(store, 0, step, **options) for step in range(5)]
-        assert not tickets[4].durable("archive") or kept_steps(tmp_path / "archive") == list(range(5))
+        assert not tickets[4].durable("archive") or 4 in kept_steps(tmp_path / "archive")
         tickets[4].wait("archive", timeout=60)
         tickets[2].wait("archive", timeout=60)
         assert tickets[4].durable("archive")
@@ -129,13 +129,21 @@ def test_only_some_histories(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def between_pushes(path: Path) -> velocpy.Store:
+    """A store that no other can be opened beside, or pushed into."""
+    while True:
+        with contextlib.suppress(errors.StoreLocked):
+            return velocpy.open(path, **SIZES)
+        time.sleep(0.01)
+
+
 def test_an_archive_that_another_process_writes_to(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Those who wait hear of it. Pushes are tried again, and one line of the log tells of all."""
     with velocpy.open(store_of(tmp_path, 1), **SIZES) as other:
         keep(other, 0, 0)
     push([store_of(tmp_path, 1)], tmp_path / "archive")
     with opened(tmp_path) as store:
-        with caplog.at_level(logging.WARNING, "velocpy"), velocpy.open(tmp_path / "archive", **SIZES):
+        with caplog.at_level(logging.WARNING, "velocpy"), between_pushes(tmp_path / "archive"):
             ticket = keep(store, 0, 1)
             for _ in range(2):
                 with pytest.raises(errors.StoreLocked):
@@ -235,6 +243,7 @@ def test_python_ends_before_it_is_closed(tmp_path: Path, run_python: RunPython) 
         store.history("forward").checkpoint(0, u=numpy.zeros(3))
         """,
         str(tmp_path),
+        env={"VELOCPY_EXIT_TIMEOUT": "60"},
     )
     assert done.returncode == 0, done.stderr
     assert kept_steps(tmp_path / "archive") == [0]
