@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -119,6 +120,34 @@ func (d *Desk) omitted(q *Request, room int) ([]byte, error) {
 		}
 	}
 	return page.answer(at, at < len(all))
+}
+
+// named is a key of a history in a request.
+type named struct {
+	History Bytes `json:"history"`
+	Key     Key   `json:"key"`
+}
+
+// hold makes a push that has not begun leave out the keys that the buffer lists.
+func (d *Desk) hold(q *Request, data []byte) ([]byte, error) {
+	p, ok := d.pushes.get(q.View)
+	if !ok {
+		return nil, d.stale()
+	}
+	var all []named
+	if err := json.Unmarshal(data, &all); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRequest, err)
+	}
+	names := make([]archive.Name, len(all))
+	for i := range all {
+		key, err := all[i].Key.plan()
+		if err != nil {
+			return nil, err
+		}
+		names[i] = archive.Name{History: string(all[i].History), Key: key}
+	}
+	p.Hold(names)
+	return answer(struct{}{}, nil)
 }
 
 // pull begins a copy of the parts of a rank.

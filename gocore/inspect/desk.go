@@ -102,6 +102,8 @@ func (d *Desk) do(q *Request, data []byte, room int) ([]byte, error) {
 		return d.pushed(q)
 	case "push_omitted":
 		return d.omitted(q, room)
+	case "push_hold":
+		return d.hold(q, data)
 	case "metadata":
 		return d.metadata(q)
 	case "metadata_read":

@@ -79,7 +79,7 @@ type Done struct {
 	Incomplete int   // keys that not all ranks have, left out
 	Changed    int   // keys that a rank replaced or dropped before they were copied, left out
 	Damaged    []Damage
-	Omitted    []Omission // Incomplete, Changed and Damaged ones, in any order
+	Omitted    []Omission // Incomplete, Changed, Damaged and Held ones, in any order
 	Files      int        // of the archive that have been appended to
 	Left       int        // keys that are still to be looked at
 }
@@ -91,11 +91,16 @@ type Damage struct {
 	Key     model.Key
 }
 
-// Omission is a key that a push has left out.
-type Omission struct {
+// Name is a key of a history.
+type Name struct {
 	History string
 	Key     model.Key
-	Why     Why
+}
+
+// Omission is a key that a push has left out.
+type Omission struct {
+	Name
+	Why Why
 }
 
 // Why a key was left out.
@@ -106,6 +111,7 @@ const (
 	Incomplete Why = "incomplete" // not all ranks have it
 	Changed    Why = "changed"    // a rank replaced or dropped it before it was copied
 	Damaged    Why = "damaged"    // a part of it has bytes that are not those of its checksums
+	Held       Why = "held"       // Hold was called for it
 )
 
 // Push brings the checkpoints that an archive lacks from the stores of ranks, also while processes write to these. Methods must not overlap.
@@ -261,11 +267,7 @@ func (p *Push) addPart(history string, rank int) {
 
 // gather lists the keys of the ranks, in the order in which they were captured.
 func (p *Push) gather() error {
-	type place struct {
-		history string
-		key     model.Key
-	}
-	all := map[place]*task{}
+	all := map[Name]*task{}
 	for i, r := range p.ranks {
 		state := r.from.State()
 		for _, h := range state.Histories() {
@@ -279,7 +281,7 @@ func (p *Push) gather() error {
 				continue
 			}
 			state.EachKey(h.ID, func(key model.Key, serial uint64) bool {
-				at := place{h.Name, key}
+				at := Name{h.Name, key}
 				if all[at] == nil {
 					all[at] = &task{history: h.Name, key: key, order: serial}
 				}
@@ -327,7 +329,22 @@ func (p *Push) Done() Done {
 }
 
 func (p *Push) omit(t *task, why Why) {
-	p.done.Omitted = append(p.done.Omitted, Omission{t.history, t.key, why})
+	p.done.Omitted = append(p.done.Omitted, Omission{Name{t.history, t.key}, why})
+}
+
+// Hold leaves keys out. It is called before anything is brought.
+func (p *Push) Hold(names []Name) {
+	held := map[Name]bool{}
+	for _, name := range names {
+		held[name] = true
+	}
+	p.queue = slices.DeleteFunc(p.queue, func(t *task) bool {
+		if !held[Name{t.history, t.key}] {
+			return false
+		}
+		p.omit(t, Held)
+		return true
+	})
 }
 
 // bring brings the next keys: it copies their parts, verifies them, and commits each key.

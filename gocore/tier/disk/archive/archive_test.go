@@ -434,7 +434,7 @@ func TestPartialKeys(t *testing.T) {
 	r.put(1, place{"other", model.NumberKey(7)}, state{1, 0, 10})
 	done := r.push(Options{})
 	slices.SortFunc(done.Omitted, func(a, b Omission) int { return strings.Compare(a.History, b.History) })
-	if done.Keys != 0 || done.Incomplete != 2 || !slices.Equal(done.Omitted, []Omission{{"forward", at.key, Incomplete}, {"other", at.key, Incomplete}}) {
+	if done.Keys != 0 || done.Incomplete != 2 || !slices.Equal(done.Omitted, []Omission{{Name{"forward", at.key}, Incomplete}, {Name{"other", at.key}, Incomplete}}) {
 		t.Errorf("%+v", done)
 	}
 	r.require(archived{})

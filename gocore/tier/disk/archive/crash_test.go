@@ -273,7 +273,7 @@ func TestADamagedPart(t *testing.T) {
 	if len(done.Damaged) != 1 || done.Damaged[0] != (Damage{1, "forward", bad.key}) || done.Keys != 1 {
 		t.Errorf("%+v", done)
 	}
-	if !slices.Equal(done.Omitted, []Omission{{"forward", bad.key, Damaged}}) {
+	if !slices.Equal(done.Omitted, []Omission{{Name{"forward", bad.key}, Damaged}}) {
 		t.Errorf("left out: %v", done.Omitted)
 	}
 	want := r.complete(nil)

@@ -249,7 +249,7 @@ func TestAPartThatIsReplacedWhileRanksPush(t *testing.T) {
 			r.settle()
 		}
 		done, err := g.push(Options{Files: 2})
-		if err != nil || done.Changed != 1 || done.Keys != 2 || !slices.Equal(done.Omitted, []Omission{{"h", model.NumberKey(1), Changed}}) {
+		if err != nil || done.Changed != 1 || done.Keys != 2 || !slices.Equal(done.Omitted, []Omission{{Name{"h", model.NumberKey(1)}, Changed}}) {
 			t.Fatalf("%+v: %v", done, err)
 		}
 		r.require(want)
