@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from velocpy import paths
 from velocpy.errors import InvalidArgument, InvalidType
@@ -15,8 +17,8 @@ from velocpy.ondisk import Opened, bytes_of_path, bytes_of_text
 from velocpy.store import Store
 
 __all__ = [
-    "Omission", "Options", "Outcome", "Pushed", "Pushing", "outcome_of", "push_alone", "ranks_of", "request_of",
-    "store_path", "target_of",
+    "Omission", "Options", "Outcome", "Pushed", "Pushing", "carry_on", "open_alone", "outcome_of", "push_alone",
+    "ranks_of", "request_of", "store_path", "target_of",
 ]  # fmt: skip
 
 
@@ -43,12 +45,16 @@ class Pushed:
     files: int
 
 
+#: A history and a key, as the core names them.
+Name = tuple[str, str]
+
+
 class Omission(NamedTuple):
     """A key that a push has left out. History and key are named as the core does it."""
 
     history: str
     key: str
-    #: "incomplete", "changed" or "damaged", as the fields of `Pushed` say.
+    #: "incomplete", "changed" or "damaged", as the fields of `Pushed` say, or "held".
     why: str
 
 
@@ -92,11 +98,22 @@ def store_path(store: Any, timeout: float | None, what: str = "a store") -> Path
 
 def push_alone(stores: Mapping[int, Path], options: Options, *, tells: bool = False) -> Outcome:
     """A push by this process, which reads the stores of all ranks itself. It ``tells`` what it has left out."""
-    with Pushing(to=target_of(options), ranks=ranks_of(stores), **request_of(options)) as pushing:
-        while True:
-            facts, _ = pushing.ask("push_step", milliseconds=100)
-            if facts["done"]:
-                return outcome_of(facts, pushing, tells)
+    with Pushing.reserved() as pushing:
+        open_alone(pushing, stores, options)
+        return carry_on(pushing, tells)
+
+
+def open_alone(pushing: Pushing, stores: Mapping[int, Path], options: Options) -> None:
+    """Begins such a push: it knows what the stores have now."""
+    pushing.open(to=target_of(options), ranks=ranks_of(stores), **request_of(options))
+
+
+def carry_on(pushing: Pushing, tells: bool) -> Outcome:
+    """Carries out a push that has begun."""
+    while True:
+        facts, _ = pushing.ask("push_step", milliseconds=100)
+        if facts["done"]:
+            return outcome_of(facts, pushing, tells)
 
 
 def target_of(options: Options) -> str:
@@ -127,6 +144,11 @@ class Pushing(Opened):
     """A push that is under way."""
 
     _opens, _closes = "push", "push_close"
+
+    def hold(self, names: Iterable[Name]) -> None:
+        """Leaves keys out."""
+        if held := [{"history": history, "key": json.loads(key)} for history, key in names]:
+            self.ask("push_hold", np.frombuffer(bytearray(json.dumps(held).encode()), np.uint8))
 
     def omissions(self) -> Iterator[Omission]:
         """What it has left out."""

@@ -35,11 +35,11 @@ from velocpy.interfaces import Key
 from velocpy.store import Store
 from velocpy.ticket import GONE
 
-from .alone import Options, Outcome, push_alone, store_path
+from .alone import Name, Options, Outcome, push_alone, store_path
 from .destination import Destination
 from .exchange import Exchange, own_exchange_of
 from .tickets import ARCHIVE, ArchivedTicket, Entry
-from .together import Run, joined
+from .together import Renewed, Run, joined
 
 __all__ = ["Background", "opened"]
 
@@ -130,6 +130,8 @@ class Background:
         self._changed = threading.Condition()  # guards what follows
         self._pending: dict[int, Entry] = {}  # by their numbers: those that are not known to be in the archive
         self._omitted: set[int] = set()  # of these, those that the last push left out though their disk has them
+        self._captures: dict[Name, int] = {}  # of each key since all ranks have last brought it together
+        self._renewed = Renewed({}, set())  # what the push that is under way brings
         self._unreachable: set[int] = set()  # of these, those that other ranks lack, which have all closed their stores
         self._seen = -1  # commits of the store before the last push
         self._leavers = 0  # callers that wait in `leave`
@@ -162,6 +164,7 @@ class Background:
             with self._changed:
                 if self._end is None:
                     self._pending[identity] = entry
+                    entry.captures = self._captures[entry.name] = self._captures.get(entry.name, 0) + 1
         return ArchivedTicket(history, key, identity, place, entry)
 
     def wait_for(self, ticket: ArchivedTicket, timeout: float | None) -> None:
@@ -401,7 +404,7 @@ class Background:
         """A push of all ranks. If it fails, it fails on all of them, and the next turn tries again."""
         began = time.perf_counter_ns()
         try:
-            outcome = self._run.push(tells=True)
+            outcome = self._run.push(lambda: self._look_again(durable))
         except BaseException as error:
             if _is_cut_off(error):
                 raise
@@ -414,6 +417,19 @@ class Background:
             self._take(outcome, commits, durable, took)
         except BaseException as error:
             self._broken = error
+
+    def _look_again(self, durable: Mapping[int, Entry]) -> Renewed:
+        """What this rank has captured, after the push has read the catalogs: it brings what was durable before that."""
+        with self._changed:
+            awaited = list(self._pending.items())
+        certain, uncertain = dict[Name, int](), set[Name]()
+        for number, entry in awaited:
+            if number in durable and not self._core.ticket(number)[0] & GONE:
+                certain[entry.name] = entry.captures
+            else:
+                uncertain.add(entry.name)
+        self._renewed = Renewed({name: count for name, count in certain.items() if name not in uncertain}, uncertain)
+        return self._renewed
 
     def _take(self, outcome: Outcome, commits: int, durable: Mapping[int, Entry], took: int) -> None:
         """Settles what has got there."""
@@ -429,6 +445,7 @@ class Background:
                 entry.archived, entry.damaged = True, False
                 self._settle(entry)
         pushed = outcome.pushed
+        self._count_anew({name: count for name, count in self._renewed.certain.items() if name not in why})
         with self._changed:
             self._seen, self._omitted, self._failure, self._tries = commits, omitted, None, 0
             s = self._stats
@@ -442,6 +459,16 @@ class Background:
             if part not in self._told and len(self._told) < _MOST_TOLD:
                 self._told.add(part)
                 log.error("the archive %s lacks a key, as bytes of it are not those captured: %s", self._path, part)
+
+    def _count_anew(self, together: Mapping[Name, int]) -> None:
+        """All ranks have brought these keys, captured so often: they count from there."""
+        with self._changed:
+            for name, count in together.items():
+                self._captures[name] -= count
+                if not self._captures[name]:
+                    del self._captures[name]
+            for entry in self._pending.values():
+                entry.captures -= together.get(entry.name, 0)
 
     def _settle(self, entry: Entry) -> None:
         """The archive has it, or it has gone."""

@@ -32,8 +32,8 @@ class Destination:
 
     All ranks give the same. What is wrong with it raises when the store is opened.
 
-    Every step has a key of its own. Of one that is captured again and again, such as ``"latest"``, the archive may have
-    a later version of one rank beside an earlier one of another.
+    A key that is captured anew gets there when all ranks have captured it as often; until then the archive has the old
+    versions of all. So of a key that ranks capture at rates of their own, it may never have a new one.
 
     Examples
     --------

@@ -26,11 +26,13 @@ def name_in_archive(history: str, key: Key) -> tuple[str, str]:
 class Entry:
     """A version of a checkpoint, as what brings it to the archive knows it. It keeps neither store nor ticket."""
 
-    __slots__ = ("archived", "damaged", "gone", "history", "key", "name", "number")
+    __slots__ = ("archived", "captures", "damaged", "gone", "history", "key", "name", "number")
 
     def __init__(self, number: int, history: str, key: Key) -> None:
         self.number, self.history, self.key = number, history, key
         self.name = name_in_archive(history, key)
+        #: How often the key was captured since all ranks have last brought it together, this version included.
+        self.captures = 1
         #: It is known to be there.
         self.archived = False
         #: It was dropped, replaced or consumed before that.

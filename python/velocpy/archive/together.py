@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -22,13 +22,15 @@ from velocpy.ondisk import Opened, View, bytes_of_path
 from velocpy.store import Store
 
 from .alone import (
+    Name,
     Omission,
     Options,
     Outcome,
     Pushed,
     Pushing,
+    carry_on,
+    open_alone,
     outcome_of,
-    push_alone,
     ranks_of,
     request_of,
     store_path,
@@ -37,7 +39,7 @@ from .alone import (
 from .exchange import Exchange
 from .shares import Carrying, Share
 
-__all__ = ["Run", "joined", "push_together"]
+__all__ = ["Renewed", "Run", "joined", "push_together"]
 
 T = TypeVar("T")
 
@@ -176,6 +178,27 @@ def _raised(name: str, text: str) -> VelocError:
     return kind(f"rank 0 could not push: {text}")
 
 
+class Renewed(NamedTuple):
+    """The keys that a rank has captured, and that are not known to be in the archive."""
+
+    #: In the version that is brought now: how often since all ranks have last brought it together.
+    certain: dict[Name, int]
+    #: Perhaps in a version that is not brought now.
+    uncertain: set[Name]
+
+    def told(self) -> list[Any]:
+        """As JSON has it, for the other ranks."""
+        return [[(*name, count) for name, count in self.certain.items()], sorted(self.uncertain)]
+
+    @classmethod
+    def heard(cls, told: Sequence[Any]) -> Renewed:
+        """What another rank has told."""
+        certain, uncertain = told
+        return cls(
+            {(history, key): count for history, key, count in certain}, {(history, key) for history, key in uncertain}
+        )
+
+
 class Run:
     """The ranks that push, once or again and again, and what they have agreed about."""
 
@@ -191,14 +214,44 @@ class Run:
         """What they have agreed about."""
         return self._options
 
-    def push(self, *, tells: bool = False) -> Outcome:
-        """Brings what the archive lacks. All ranks make this call; it ``tells`` what was left out."""
+    def push(self, renewed: Callable[[], Renewed] | None = None) -> Outcome:
+        """Brings what the archive lacks. All ranks make this call.
+
+        Parameters
+        ----------
+        renewed
+            Called when it is settled what of the stores is brought: what this rank has captured. Keys that not all
+            ranks have renewed are left out then, and the outcome tells what was left out. None: whatever there is.
+        """
         if len(set(self._nodes)) == 1:
-            stores = self.stores(self._nodes, 0)
-            return _heard(self.decided(lambda: _told(push_alone(stores, self._options, tells=tells))))
+            return self._push_on_one_node(renewed)
         if self._others.any_thread and threading.current_thread() is threading.main_thread():
-            return sheltered(lambda: self._push_over_nodes(tells))
-        return self._push_over_nodes(tells)
+            return sheltered(lambda: self._push_over_nodes(renewed))
+        return self._push_over_nodes(renewed)
+
+    def _push_on_one_node(self, renewed: Callable[[], Renewed] | None) -> Outcome:
+        """A push by the lowest rank, which reads the stores of all."""
+        stores = self.stores(self._nodes, 0)
+        with Pushing.reserved() as pushing:
+            self.decided(lambda: open_alone(pushing, stores, self._options))
+            self._hold(pushing, renewed)
+            return _heard(self.decided(lambda: _told(carry_on(pushing, renewed is not None))))
+
+    def _hold(self, pushing: Pushing, renewed: Callable[[], Renewed] | None) -> None:
+        """Leaves out what not all ranks have captured as often, or some perhaps in a version that is not brought.
+
+        The archive has the versions of all ranks that belong together then, the old ones.
+        """
+        if renewed is None or self._options.partial:
+            return
+        every = [Renewed.heard(each) for each in self.gathered(lambda: renewed().told())]
+        captured = {name for each in every for name in (*each.certain, *each.uncertain)}
+        held = [
+            name
+            for name in captured
+            if None in (counts := {each.certain.get(name) for each in every}) or len(counts) > 1
+        ]
+        self.decided(lambda: pushing.hold(sorted(held)))
 
     def _found_nodes(self) -> list[int]:
         """The number of each rank's node, by ranks.
@@ -255,13 +308,14 @@ class Run:
         )
         return [each["done"] for each in told]
 
-    def _push_over_nodes(self, tells: bool) -> Outcome:
+    def _push_over_nodes(self, renewed: Callable[[], Renewed] | None) -> Outcome:
         """A push of ranks on several nodes."""
         options, rank, nodes = self._options, self._others.rank, self._nodes
         near = self.stores(nodes, nodes[rank])
         with Pushing.reserved() as pushing, Share.reserved() as share:
             self._collect(nodes, pushing)
             self.decided(lambda: self._open(pushing))
+            self._hold(pushing, renewed)
             self.gathered(lambda: share.open(to=bytes_of_path(options.archive), ranks=ranks_of(near), rank=rank))
             with Carrying(
                 share, self._others, options.buffer, options.buffers, options.writers or _WRITERS, self._timeout
@@ -270,7 +324,7 @@ class Run:
                 while self._brought_some(pushing, carrying, nodes):
                     pass
             self.gathered(share.close)
-            return _heard(self.decided(lambda: self._finished(pushing, tells)))
+            return _heard(self.decided(lambda: self._finished(pushing, renewed is not None)))
 
     def _finished(self, pushing: Pushing, tells: bool) -> dict[str, Any]:
         facts, _ = pushing.ask("push_done")
