@@ -56,7 +56,7 @@ def work(folder: Path, what: str, ranks: Any, rank: int) -> dict[str, Any]:
         if what == "no path" and rank == 1:
             return asdict(push(b"\0", folder / "archive", ranks=ranks, files=2, timeout=60))  # type: ignore[arg-type]
         if what == "interrupted" and rank == 0:
-            together.push_alone = interrupted
+            together.open_alone = interrupted
         if what == "locked" and rank == 0:
             push([store], folder / "archive")
             with velocpy.open(folder / "archive", **SIZES):
@@ -131,7 +131,7 @@ def unseen(name: str) -> Iterator[None]:
 
 
 def report(folder: Path, what: str, ranks: Any, rank: int) -> dict[str, Any]:
-    pushes = together.push_alone
+    pushes = together.open_alone
     try:
         with unseen("elsewhere" if what == "elsewhere" and rank == 0 else ""):
             return {"pushed": work(folder, what, ranks, rank)}
@@ -139,7 +139,7 @@ def report(folder: Path, what: str, ranks: Any, rank: int) -> dict[str, Any]:
         facts = {"error": type(error).__name__, "text": str(error), "rank": getattr(error, "rank", None)}
         return facts | {"exists": (folder / "archive").exists()}
     finally:
-        together.push_alone = pushes
+        together.open_alone = pushes
 
 
 def main(kind: str, folder: Path, *what: str) -> None:

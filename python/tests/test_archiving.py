@@ -167,9 +167,9 @@ def hold_pushes(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     gate = threading.Event()
     push_now = background.Run.push
 
-    def held(self: background.Run, **options: Any) -> Any:
+    def held(self: background.Run, *of: Any) -> Any:
         gate.wait(60)
-        return push_now(self, **options)
+        return push_now(self, *of)
 
     monkeypatch.setattr(background.Run, "push", held)
     return gate
@@ -273,10 +273,10 @@ def test_a_push_that_fails_in_another_way(tmp_path: Path, monkeypatch: pytest.Mo
     fails.set()
     push_now, look = background.Run.push, background.Background._look
 
-    def push_or_fail(self: background.Run, **options: Any) -> Any:
+    def push_or_fail(self: background.Run, *of: Any) -> Any:
         if fails.is_set():
             raise OSError("the network is down")
-        return push_now(self, **options)
+        return push_now(self, *of)
 
     def look_or_fail(self: background.Background) -> Any:
         if gone.is_set():
@@ -412,11 +412,39 @@ def test_a_key_is_there_when_every_rank_has_it(tmp_path: Path) -> None:
     raised(Crew(tmp_path, [0, 1]).run(work))
 
 
+def test_a_key_that_ranks_capture_anew(tmp_path: Path) -> None:
+    """The archive has the old versions of all ranks until all of them have new ones."""
+    both, renewed = threading.Barrier(2, timeout=60), threading.Event()
+
+    def versions() -> list[bool]:
+        with velocpy.open(tmp_path / "archive", mode="r") as archive:
+            found = [archive.history(part("forward", rank)).restore(0) for rank in range(2)]
+        (new,) = {tuple(same(each, rank, step) for step in (0, 1)) for rank, each in enumerate(found)}
+        return list(new)
+
+    def work(store: velocpy.Store, rank: int) -> None:
+        history = store.history("forward")
+        history.checkpoint(0, **state_of(rank, 0)).wait("archive", timeout=60)
+        both.wait()
+        if rank == 1:
+            renewed.wait(60)
+        ticket = history.checkpoint(0, **state_of(rank, 1))
+        if rank == 0:
+            with pytest.raises(errors.WaitTimeout):
+                ticket.wait("archive", timeout=0.5)
+            assert versions() == [True, False]
+            renewed.set()
+        ticket.wait("archive", timeout=60)
+        assert versions() == [False, True]
+
+    raised(Crew(tmp_path, [0, 1]).run(work))
+
+
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(nodes=st.lists(st.integers(0, 1), min_size=1, max_size=3), seed=st.integers(0, 1000))
 def test_what_a_ticket_says_holds(tmp_path_factory: pytest.TempPathFactory, nodes: list[int], seed: int) -> None:
-    """Ranks keep, replace and drop at random. Whenever a wait ends well the archive has that version of that rank, or a
-    later one; at the end it has the last version of all keys that all ranks have kept.
+    """Ranks keep, replace and drop keys in one random order, at paces of their own. Whenever a wait ends well the
+    archive has that version of that rank, or a later one, and of all ranks the same; at the end it has the last of all.
     """
     folder = tmp_path_factory.mktemp("ranks")
     last: list[dict[int, int]] = [{} for _ in nodes]
@@ -427,24 +455,24 @@ def test_what_a_ticket_says_holds(tmp_path_factory: pytest.TempPathFactory, node
         return same(found, rank, version)
 
     def work(store: velocpy.Store, rank: int) -> None:
-        rng = random.Random(f"{seed} {rank}")
-        history = store.history("forward", reduce=rng.choice(["raw", "codec", "tree"]))
+        rng, own = random.Random(seed), random.Random(f"{seed} {rank}")
+        history = store.history("forward", reduce=own.choice(["raw", "codec", "tree"]))
         keys = rng.sample(range(4), 4)
         for turn in range(12):
             key = keys[turn] if turn < 4 else rng.randrange(4)
             ticket = history.checkpoint(key, **state_of(rank, turn))
             last[rank][key] = turn
-            if rng.random() < 0.3:
-                time.sleep(rng.random() * 0.05)
+            if own.random() < 0.3:
+                time.sleep(own.random() * 0.05)
             if turn > 6 and rng.random() < 0.3:
                 try:
                     ticket.wait("archive", timeout=60)
                 except errors.CheckpointDropped:
                     raise AssertionError("no other thread drops it") from None
-                assert has(rank, key, turn)
+                assert all(has(each, key, turn) for each in range(len(nodes)))
                 if rng.random() < 0.5:
                     history.drop(key)
-                    assert has(rank, key, turn)
+                    assert has(rank, key, turn)  # what is there stays
                     last[rank][key] = turn + 100
                     history.checkpoint(key, **state_of(rank, turn + 100))
 
@@ -492,14 +520,14 @@ def test_a_rank_that_ends_with_an_error(tmp_path: Path) -> None:
 
 def test_a_push_that_one_rank_cannot_make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All ranks hear of it, and none waits for another."""
-    push_alone, failing = together_.push_alone, threading.Event()
+    carry_on, failing = together_.carry_on, threading.Event()
 
     def refused(*of: Any, **options: Any) -> Any:
         if failing.is_set():
             raise OSError("a stale handle")
-        return push_alone(*of, **options)
+        return carry_on(*of, **options)
 
-    monkeypatch.setattr(together_, "push_alone", refused)
+    monkeypatch.setattr(together_, "carry_on", refused)
 
     def work(store: velocpy.Store, rank: int) -> str:
         failing.set()
