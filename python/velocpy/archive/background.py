@@ -89,11 +89,9 @@ def opened(archive: str | os.PathLike[str] | Destination, ranks: Any, make: Call
         assert store is not None
         run.decided(lambda: _require_archive(run.options, store_path(store, None)))
         store._archiving = Background(store, to, run, others)
-    except BaseException as error:
+    except BaseException:
         if store is not None:
             store.close(flush=False)
-        if not _is_cut_off(error) and isinstance(error, VelocError):  # all ranks raise
-            others.close()
         raise
     return store
 
