@@ -344,6 +344,8 @@ class Background:
         gives_up = all_leave and max(each["tries"] for each in told) >= _TRIES
         if any(each["new"] for each in told) and not gives_up:
             self._push(commits, durable)
+            if all_leave and self._failure is None:
+                self._hurry.set()  # nobody waits for what comes later
             return True
         self._give_up_waits([each["leaving"] for each in told])
         return not (all_leave and self._confirm())
