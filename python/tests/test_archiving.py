@@ -335,6 +335,7 @@ def test_bad_calls(tmp_path: Path) -> None:
         (errors.InvalidType, "give a path", {"archive": 3}),
         (errors.InvalidArgument, "durable", {"archive": tmp_path / "a", "durable": False}),
         (errors.InvalidArgument, "archive", {"archive": path}),
+        (errors.InvalidArgument, "reads as a size", {"archive": "1GiB"}),
         (errors.ForeignDirectory, "foreign", {"archive": tmp_path / "foreign"}),
         (errors.VelocError, "not a directory", {"archive": tmp_path / "foreign" / "file"}),
         (errors.VelocError, "File name too long", {"archive": tmp_path / ("a" * 300)}),

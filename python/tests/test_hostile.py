@@ -86,10 +86,10 @@ def test_options(options: dict[str, Any]) -> None:
         velocpy.open(**{"host": "1MiB", **options})
 
 
-@pytest.mark.parametrize("tier", ["device", "archive"])
-def test_tiers_of_later_versions(tier: str) -> None:
+@pytest.mark.parametrize(("tier", "value"), [("device", "1GiB"), ("archive", "s3://bucket/run")])
+def test_tiers_that_are_not_there(tier: str, value: str) -> None:
     with pytest.raises(velocpy.errors.TierUnavailable) as raised:
-        velocpy.open(host="1MiB", **{tier: "1GiB"})
+        velocpy.open(host="1MiB", **{tier: value})
     assert raised.value.tier == tier
 
 

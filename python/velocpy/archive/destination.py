@@ -5,9 +5,10 @@ from __future__ import annotations
 import mmap
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from velocpy.budget import parse_size
+from velocpy.budget import parse_size, reads_as_size
 from velocpy.checks import require_seconds, require_whole
 from velocpy.errors import InvalidArgument, InvalidType, TierUnavailable
 
@@ -72,6 +73,11 @@ class Destination:
                 "archives in S3 come with a later version. Nothing was opened. Give a directory that all nodes write "
                 "to.", tier="archive",
             )  # fmt: skip
+        if isinstance(self.path, str) and reads_as_size(self.path) and not Path(self.path).is_dir():
+            raise InvalidArgument(
+                f"archive is {self.path!r}, which reads as a size. Nothing was made. An archive has no budget: give a "
+                f"directory; one of that name is {'./' + self.path!r}."
+            )
         return Options(
             store_path(self.path, None, "archive"),
             None if self.files is None else _at_most("files", self.files, _MOST_FILES),
