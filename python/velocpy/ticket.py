@@ -77,6 +77,9 @@ class Ticket:
         Asking makes a lazy flush urgent. Interrupted, it has changed nothing. What is raised tells the line that had
         called `History.checkpoint`, in its message and as ``called``.
 
+        In "archive", of a store that was opened with ``archive=``, they are durable once the parts of all ranks of the
+        key are there: then they survive the loss of every node.
+
         Raises
         ------
         WaitTimeout
@@ -85,6 +88,8 @@ class Ticket:
             When the version went before it got there.
         DurabilityLost, TierFull, TierIOError
             When it will never get there.
+        RankFailed, StoreLocked, VelocError
+            In "archive": by what the latest push has failed. The next one goes on by itself, unless a rank has gone.
         """
         number = tier_number(tier)
         try:

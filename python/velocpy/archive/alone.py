@@ -96,11 +96,11 @@ def store_path(store: Any, timeout: float | None, what: str = "a store") -> Path
     return store.path
 
 
-def push_alone(stores: Mapping[int, Path], options: Options, *, tells: bool = False) -> Outcome:
-    """A push by this process, which reads the stores of all ranks itself. It ``tells`` what it has left out."""
+def push_alone(stores: Mapping[int, Path], options: Options) -> Pushed:
+    """A push by this process, which reads the stores of all ranks itself."""
     with Pushing.reserved() as pushing:
         open_alone(pushing, stores, options)
-        return carry_on(pushing, tells)
+        return carry_on(pushing, tells=False).pushed
 
 
 def open_alone(pushing: Pushing, stores: Mapping[int, Path], options: Options) -> None:
@@ -109,7 +109,7 @@ def open_alone(pushing: Pushing, stores: Mapping[int, Path], options: Options) -
 
 
 def carry_on(pushing: Pushing, tells: bool) -> Outcome:
-    """Carries out a push that has begun."""
+    """Carries out a push that has begun. It ``tells`` what it has left out."""
     while True:
         facts, _ = pushing.ask("push_step", milliseconds=100)
         if facts["done"]:
@@ -156,10 +156,9 @@ class Pushing(Opened):
         while following is not None:
             head, page = self.ask("push_omitted", **{"from": following})
             following = head["next"]
-            for line in page.splitlines():
-                if line:  # a line too long for a page is empty
-                    said = json.loads(line)
-                    yield Omission(said["history"], json.dumps(said["key"]), said["why"])
+            for line in page.splitlines():  # one that a page has no room for is empty, which fails the push
+                said = json.loads(line)
+                yield Omission(said["history"], json.dumps(said["key"]), said["why"])
 
 
 def outcome_of(facts: Mapping[str, Any], pushing: Pushing, tells: bool) -> Outcome:

@@ -125,7 +125,7 @@ def push(
         return push_together(exchange_of(ranks, timeout), stores, options, timeout)
     if timeout is not None:
         require_seconds("timeout", timeout)
-    return push_alone(_numbered(stores, timeout), options()).pushed
+    return push_alone(_numbered(stores, timeout), options())
 
 
 def _numbered(stores: Any, timeout: float | None) -> dict[int, Path]:
