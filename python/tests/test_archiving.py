@@ -395,19 +395,30 @@ def raised(came: list[Any]) -> None:
             raise each
 
 
-def test_a_key_is_there_when_every_rank_has_it(tmp_path: Path) -> None:
-    late = threading.Event()
+class Awaited:
+    """Rank 0 captures something, which is not in the archive before rank 1 has captured it, too."""
 
-    def work(store: velocpy.Store, rank: int) -> None:
+    def __init__(self, meanwhile: Callable[[], None] = lambda: None) -> None:
+        self._late, self._meanwhile = threading.Event(), meanwhile
+
+    def capture(self, rank: int, do: Callable[[], velocpy.Ticket]) -> None:
         if rank == 1:
-            late.wait(60)
-        ticket = keep(store, rank, 0)
+            self._late.wait(60)
+        ticket = do()
         if rank == 0:
             with pytest.raises(errors.WaitTimeout):
                 ticket.wait("archive", timeout=0.5)
             assert not ticket.durable("archive")
-            late.set()
+            self._meanwhile()
+            self._late.set()
         ticket.wait("archive", timeout=60)
+
+
+def test_a_key_is_there_when_every_rank_has_it(tmp_path: Path) -> None:
+    awaited = Awaited()
+
+    def work(store: velocpy.Store, rank: int) -> None:
+        awaited.capture(rank, lambda: keep(store, rank, 0))
         require(tmp_path / "archive", 2, [0])
 
     raised(Crew(tmp_path, [0, 1]).run(work))
@@ -415,28 +426,21 @@ def test_a_key_is_there_when_every_rank_has_it(tmp_path: Path) -> None:
 
 def test_a_key_that_ranks_capture_anew(tmp_path: Path) -> None:
     """The archive has the old versions of all ranks until all of them have new ones."""
-    both, renewed = threading.Barrier(2, timeout=60), threading.Event()
+    both = threading.Barrier(2, timeout=60)
 
-    def versions() -> list[bool]:
+    def require_version(step: int) -> None:
         with velocpy.open(tmp_path / "archive", mode="r") as archive:
             found = [archive.history(part("forward", rank)).restore(0) for rank in range(2)]
-        (new,) = {tuple(same(each, rank, step) for step in (0, 1)) for rank, each in enumerate(found)}
-        return list(new)
+        assert [same(each, rank, step) for rank, each in enumerate(found)] == [True, True]
+
+    awaited = Awaited(lambda: require_version(0))
 
     def work(store: velocpy.Store, rank: int) -> None:
         history = store.history("forward")
         history.checkpoint(0, **state_of(rank, 0)).wait("archive", timeout=60)
         both.wait()
-        if rank == 1:
-            renewed.wait(60)
-        ticket = history.checkpoint(0, **state_of(rank, 1))
-        if rank == 0:
-            with pytest.raises(errors.WaitTimeout):
-                ticket.wait("archive", timeout=0.5)
-            assert versions() == [True, False]
-            renewed.set()
-        ticket.wait("archive", timeout=60)
-        assert versions() == [False, True]
+        awaited.capture(rank, lambda: history.checkpoint(0, **state_of(rank, 1)))
+        require_version(1)
 
     raised(Crew(tmp_path, [0, 1]).run(work))
 
@@ -558,18 +562,10 @@ def test_a_wait_that_nobody_can_fulfil(tmp_path: Path) -> None:
 def test_names_that_are_no_unicode(tmp_path: Path) -> None:
     """Two surrogates that form a pair are not the character that the pair stands for."""
     name, key = "\ud83d\ude00", "\ud83d\ude01"
-    late = threading.Event()
+    awaited = Awaited()
 
     def work(store: velocpy.Store, rank: int) -> None:
-        if rank == 1:
-            late.wait(60)
-        ticket = store.history(name).checkpoint(key, u=np.zeros(3))
-        if rank == 0:
-            with pytest.raises(errors.WaitTimeout):
-                ticket.wait("archive", timeout=0.5)
-            assert not ticket.durable("archive")
-            late.set()
-        ticket.wait("archive", timeout=60)
+        awaited.capture(rank, lambda: store.history(name).checkpoint(key, u=np.zeros(3)))
 
     raised(Crew(tmp_path, [0, 0]).run(work))
     with velocpy.open(tmp_path / "archive", mode="r") as archive:
