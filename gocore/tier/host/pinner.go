@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"go.uber.org/atomic"
+	"golang.org/x/sys/unix"
 
 	"velocpy/gocore/base/logring"
 	"velocpy/gocore/base/safego"
@@ -45,12 +46,13 @@ const pinDelay = 10 * time.Millisecond
 const (
 	pinParts = 4
 	// pinPause is a pause between two parts. The driver's lock goes to the thread that asks first when it comes free, which without a pause is the registering one
-	// again: a thread that called the driver waited until all 8 GiB had been registered (240 ms on an H200).
-	pinPause = 150 * time.Microsecond
+	// again: a thread that called the driver waited until all 8 GiB had been registered (240 ms on an H200). It is as long as a thread takes to wake up.
+	pinPause = 50 * time.Microsecond
 	// pinCall bounds what is registered by one call when everything is. Memory can be given back only in the parts in which it was registered.
 	pinCall = 1 << 30
-	// pinAhead bounds the pieces that have been prefaulted and not yet registered.
-	pinAhead = 4
+	// pinAhead bounds the pieces that have been prefaulted and not yet registered. Registering takes a half more time beside prefaulting, which therefore comes to its end
+	// early.
+	pinAhead = 16
 )
 
 // pins tells whether the memory is pinned at all.
@@ -200,8 +202,14 @@ func (p *pinner) registerAll(ready <-chan part) {
 			p.denied.Store(true)
 			p.watermark.stop()
 		}
-		time.Sleep(pinPause)
+		leaveDriver()
 	}
+}
+
+// leaveDriver lets other threads call the driver, for pinPause. The runtime's own sleep takes a millisecond where no other goroutine is ready, as long as a part.
+func leaveDriver() {
+	t := unix.NsecToTimespec(int64(pinPause))
+	_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &t, nil) // a signal ends the pause early
 }
 
 // pieceAt is how many bytes one turn is taken for at an offset: few at first, so that the first flushes find pinned memory.
@@ -229,7 +237,7 @@ func (p *pinner) registerInTurn(x part) bool {
 func (p *pinner) registerInCalls(x part) bool {
 	for off, end := x.off, x.off+x.n; off < end; off += x.call {
 		if off > x.off {
-			time.Sleep(pinPause)
+			leaveDriver()
 		}
 		if p.isStopped() || !p.register(off, min(x.call, end-off)) {
 			return false
