@@ -89,8 +89,14 @@ struct History::Given {
   std::string_view note;
 };
 
-History::History(std::shared_ptr<Store> store, py::str name, py::object lease_type, bool debug, int64_t lookahead)
-    : store_(std::move(store)), name_(std::move(name)), lease_type_(std::move(lease_type)), debug_(debug), reader_(lookahead) {
+History::History(std::shared_ptr<Store> store, py::str name, py::object lease_type, bool debug, int64_t lookahead,
+                 std::vector<int32_t> places)
+    : store_(std::move(store)),
+      name_(std::move(name)),
+      lease_type_(std::move(lease_type)),
+      debug_(debug),
+      places_(std::move(places)),
+      reader_(lookahead) {
   const Core& table = core();
   std::string own;
   const char* text;
@@ -273,10 +279,11 @@ void History::Choice::choose_parts(const Layout& layout, py::handle given) {
   if (std::any_of(found.begin(), found.end(), [](const py::object& part) { return bool(part); })) parts = std::move(found);
 }
 
-py::object History::restore(py::handle key, py::handle regions, bool last, bool peek, py::handle timeout,
-                            const std::vector<uint64_t>& streams, py::handle observe) {
+py::object History::restore(py::handle key, py::handle regions, bool last, bool peek, py::handle timeout, py::handle stream,
+                            py::handle observe) {
+  const Streams streams = Streams::reading(stream, peek ? std::vector<int32_t>() : places_);
   const int32_t flags = (last ? VELOC_RS_LAST : 0) | (peek ? VELOC_RS_PEEK : 0) | (loops_ > 0 ? VELOC_RS_LOOPED : 0);
-  py::object lease = lease_of(restored(key, regions, flags, timeout, streams), key);
+  py::object lease = lease_of(restored(key, regions, flags, timeout, streams.handles()), key);
   if (!observe.is_none()) observe(key);
   return lease;
 }

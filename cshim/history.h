@@ -15,8 +15,9 @@ namespace velocpy {
 
 class History {
  public:
-  // lease_type: velocpy.lease.Lease. lookahead: the number of restores of the plan that the core should know.
-  History(std::shared_ptr<Store> store, py::str name, py::object lease_type, bool debug, int64_t lookahead);
+  // lease_type: velocpy.lease.Lease. lookahead: the number of restores of the plan that the core should know. places: of the store's
+  // devices.
+  History(std::shared_ptr<Store> store, py::str name, py::object lease_type, bool debug, int64_t lookahead, std::vector<int32_t> places);
 
   // regions: a dict or a tuple that no other code refers to. meta: bytes or None. tier: VELOC_TIER_*. Returns (ticket, key or None if
   // the caller chose it). stream: see Streams::of. structure: see Sources.
@@ -28,9 +29,8 @@ class History {
   void checkpoint_many(py::list items, bool copy, int32_t tier, py::handle timeout, py::handle stream, py::list captured);
 
   // regions: None or a tuple of labels. Returns a Lease: except observe, no Python code runs between the restore and the return.
-  // streams: handles of those that will read the lease, if it is on a device. observe: None, or called with the key afterwards.
-  py::object restore(py::handle key, py::handle regions, bool last, bool peek, py::handle timeout, const std::vector<uint64_t>& streams,
-                     py::handle observe);
+  // stream: what will read the lease, if it is on a device: see Streams::reading. observe: None, or called with the key afterwards.
+  py::object restore(py::handle key, py::handle regions, bool last, bool peek, py::handle timeout, py::handle stream, py::handle observe);
   // into: a dict of labels to arrays, or a tuple of arrays for the named regions, or for all. In the dict, ... marks an entry that is
   // not an array, and whose label no region may have. written: called with into if its bytes may have changed, also when the restore
   // fails. parts: None for whole regions; or what of them is wanted, tuples as Part takes them: a dict by label, or a tuple with that of
@@ -108,6 +108,7 @@ class History {
   uint64_t handle_ = 0;
   py::object lease_type_;
   bool debug_;
+  std::vector<int32_t> places_;
   Reader reader_;
   int loops_ = 0;  // number of running loops over the plan
 };

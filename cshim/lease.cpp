@@ -9,6 +9,7 @@
 #include "capsule.h"
 #include "exchange.h"
 #include "failure.h"
+#include "streams.h"
 #include "wait.h"
 
 namespace velocpy {
@@ -171,6 +172,20 @@ py::object LeaseMemory::tensor(py::object self, int32_t region, py::handle type)
   const RegionLayout& shown = lease.layout_->regions[static_cast<size_t>(region)];
   if (shown.nbytes == 0) return py::none();
   return tensor_over(type, std::move(self), {lease.data(shown), lease.place_, &shown.dtype_text, &shown.shape, &shown.strides});
+}
+
+py::object LeaseMemory::at_home(py::object self, int32_t region) {
+  static PyObject* const tensor_name = PyUnicode_InternFromString("Tensor");
+  const auto& lease = self.cast<const LeaseMemory&>();
+  const bool on_host = lease.place_ == VELOC_PLACE_HOST;
+  if (on_host != (lease.home(region) == VELOC_PLACE_HOST)) return py::none();
+  const Library library = lease.library(region);
+  if (on_host) return library == Library::torch ? py::object(py::none()) : array(std::move(self), region);
+  const py::handle torch = library == Library::torch ? torch_in_use() : py::handle();
+  if (!torch) return py::none();
+  const auto type = py::reinterpret_steal<py::object>(PyObject_GetAttr(torch.ptr(), tensor_name));
+  if (!type) throw py::error_already_set();
+  return tensor(std::move(self), region, type);
 }
 
 py::object LeaseMemory::capsule(py::object self, int32_t region, bool versioned) {

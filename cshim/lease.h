@@ -70,6 +70,10 @@ class LeaseMemory {
   // torch.
   static py::object tensor(py::object self, int32_t region, py::handle type);
 
+  // The array of a region that lies where it was captured, for the libraries of most arrays: torch on a device, NumPy in host memory. None
+  // for others, and if the slow path is needed.
+  static py::object at_home(py::object self, int32_t region);
+
   // A capsule of DLPack over the region. It keeps self alive, and is read-only unless the lease is writable; one without a version
   // cannot be marked read-only. None if DLPack has no code for the dtype.
   static py::object capsule(py::object self, int32_t region, bool versioned);

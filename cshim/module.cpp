@@ -183,10 +183,11 @@ void bind_store(py::module_& m) {
       .def("ticket", &Store::ticket, py::arg("ticket"))
       .def(
           "history",
-          [](std::shared_ptr<Store> store, py::str name, py::object lease_type, bool debug, int64_t lookahead) {
-            return std::make_unique<History>(std::move(store), std::move(name), std::move(lease_type), debug, lookahead);
+          [](std::shared_ptr<Store> store, py::str name, py::object lease_type, bool debug, int64_t lookahead,
+             std::vector<int32_t> places) {
+            return std::make_unique<History>(std::move(store), std::move(name), std::move(lease_type), debug, lookahead, std::move(places));
           },
-          py::arg("name"), py::arg("lease_type"), py::arg("debug"), py::arg("lookahead"))
+          py::arg("name"), py::arg("lease_type"), py::arg("debug"), py::arg("lookahead"), py::arg("places"))
       .def("kept_sources", [](Store& store) { return store.sources().size(); });
 }
 
@@ -197,7 +198,7 @@ void bind_history(py::module_& m) {
       .def("checkpoint_many", &History::checkpoint_many, py::arg("items"), py::arg("copy"), py::arg("tier"), py::arg("timeout"),
            py::arg("stream"), py::arg("captured"))
       .def("restore", &History::restore, py::arg("key"), py::arg("regions"), py::arg("last"), py::arg("peek"), py::arg("timeout"),
-           py::arg("streams") = std::vector<uint64_t>(), py::arg("observe") = py::none())
+           py::arg("stream") = py::none(), py::arg("observe") = py::none())
       .def("restore_into", &History::restore_into, py::arg("key"), py::arg("regions"), py::arg("into"), py::arg("parts"), py::arg("last"),
            py::arg("timeout"), py::arg("stream"), py::arg("written"), py::arg("observe"), py::arg("peek") = false)
       .def("read", &History::read, py::arg("key"), py::arg("layout"), py::arg("region"), py::arg("offset"), py::arg("to"),
@@ -243,6 +244,8 @@ void bind_lease(py::module_& m) {
           "capsule",
           [](py::object self, int32_t region, bool versioned) { return LeaseMemory::capsule(std::move(self), region, versioned); },
           py::arg("region"), py::arg("versioned"))
+      .def(
+          "at_home", [](py::object self, int32_t region) { return LeaseMemory::at_home(std::move(self), region); }, py::arg("region"))
       .def_property_readonly("place", &LeaseMemory::place)
       .def("home", &LeaseMemory::home, py::arg("region"))
       .def("used_on", &LeaseMemory::used_on, py::arg("stream"))

@@ -28,7 +28,29 @@ void add_found(Streams* streams, py::handle stream, const py::list& concerned) {
   for (py::handle handle : (*function)(stream, concerned)) streams->add(handle.cast<uint64_t>());
 }
 
+// Null if it is not loaded.
+py::handle loaded(PyObject* name) { return PyDict_GetItemWithError(PyImport_GetModuleDict(), name); }
+
+void add_current(Streams* streams, int32_t place) {
+  static PyObject* const cupy = PyUnicode_InternFromString("cupy");
+  if (torch_in_use() && !loaded(cupy)) {
+    streams->add(torch_stream(place));
+    return;
+  }
+  for (py::handle handle : devices_function("current")(place)) streams->add(handle.cast<uint64_t>());
+}
+
 }  // namespace
+
+py::handle torch_in_use() {
+  static PyObject* const name = PyUnicode_InternFromString("torch");
+  static PyObject* in_use = nullptr;
+  const py::handle torch = loaded(name);
+  if (!torch || torch.ptr() == in_use) return torch;
+  if (!devices_function("torch_is_in_use")().cast<bool>()) return {};
+  in_use = torch.inc_ref().ptr();  // it uses CUDA until the process ends
+  return torch;
+}
 
 void Devices::add(Library library, int32_t place) {
   const Concerned one(library, place);
@@ -54,12 +76,22 @@ Streams Streams::of(py::handle stream, const Devices& devices, const Streams& ar
   return streams;
 }
 
+Streams Streams::reading(py::handle stream, const std::vector<int32_t>& places) {
+  Streams streams;
+  if (!stream.is_none()) {
+    add_found(&streams, stream, py::list());
+    return streams;
+  }
+  for (int32_t place : places) add_current(&streams, place);
+  return streams;
+}
+
 Streams Streams::current(int32_t place) noexcept {
   Streams streams;
   if (finalizing()) return streams;
   py::error_scope kept;  // a destructor may run while an exception is pending
   try {
-    for (py::handle handle : devices_function("current")(place)) streams.add(handle.cast<uint64_t>());
+    add_current(&streams, place);
   } catch (...) {
     PyErr_Clear();
   }

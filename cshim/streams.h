@@ -13,6 +13,9 @@ namespace velocpy {
 
 namespace py = pybind11;
 
+// The module of torch if it uses CUDA in this process, else null. Once it is known to, no Python code runs.
+py::handle torch_in_use();
+
 // The (library, place) pairs whose current streams matter, without duplicates: arrays on a device that name no stream.
 class Devices {
  public:
@@ -37,12 +40,16 @@ class Streams {
   // validated even then, as the caller may have meant a region by it.
   static Streams of(py::handle stream, const Devices& devices, const Streams& arrays);
 
+  // Those that will read a lease, should it lie on one of these devices: the named stream or, with None, the current streams there.
+  static Streams reading(py::handle stream, const std::vector<int32_t>& places);
+
   // The current streams of every loaded library, on the device of this place. Never raises: for destructors.
   static Streams current(int32_t place) noexcept;
 
   void add(uint64_t stream);
   void add(const Streams& others);
   bool empty() const { return handles_.empty(); }
+  const std::vector<uint64_t>& handles() const { return handles_; }
   const uint64_t* data() const { return handles_.data(); }
   int32_t size() const { return static_cast<int32_t>(handles_.size()); }
 

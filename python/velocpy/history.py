@@ -479,12 +479,12 @@ class Checkpoints:
         if last is not True and last is not False:
             last = _flag("last", last)
         key = self._begun(key)
-        wanted = _labels_of(regions)
-        chosen = _parts_of(parts, into)
+        wanted = None if regions is None else _labels_of(regions)
+        chosen = None if parts is None else _parts_of(parts, into)
         observe = self._observed if self._watchers else None
         try:
             if into is None:  # no name for the lease: an interruption would keep it in the traceback
-                return self._core.restore(key, wanted, last, False, timeout, self._store._streams(stream), observe)
+                return self._core.restore(key, wanted, last, False, timeout, stream, observe)
             try:
                 self._core.restore_into(
                     key, wanted, _destinations_of(into), chosen, last, timeout, stream, _written, observe
@@ -661,6 +661,8 @@ class Checkpoints:
         False (slice(20, 21, None), slice(30, 40, None)) 10
         True
         """
+        from . import comparing
+
         options = comparing.options_of(limit, rtol, atol, timeout)
         theirs = plain_key(key if other_key is None else other_key)
         return comparing.compare(self, plain_key(key), _compared(other), theirs, options)
@@ -733,6 +735,8 @@ class Checkpoints:
         *,
         stop: bool,
     ) -> HistoryComparison:
+        from . import comparing
+
         options = comparing.options_of(limit, rtol, atol, timeout)
         return comparing.compare_all(self, _compared(other), options, stop=stop)
 

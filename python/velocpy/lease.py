@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 from . import _core, arrays, devices, html, tree
-from .description import HOST, TORCH
+from .description import HOST
 from .errors import CorruptCheckpoint, InvalidType, LeaseReleased, LeaseWritten, VelocError, region_not_found
 
 
@@ -146,7 +146,8 @@ class Lease(Mapping[Any, Any]):
             region = memory.find(label)
         except LookupError:
             raise region_not_found(self._history, self._key, label, memory.names()) from None
-        return self._array(region)
+        array = self._arrays.get(region)
+        return self._array(region) if array is None else array
 
     def __setitem__(self, label: str | int, array: Any) -> None:
         """Ends ``lease["u"] += v``, which has changed the array in place by then. Nothing else can be assigned."""
@@ -265,13 +266,17 @@ class Lease(Mapping[Any, Any]):
 
 def _shown(memory: _core.LeaseMemory, region: int) -> Any:
     """The region in the library that it came from, and where that was."""
-    home = memory.home(region)
-    if memory.place != HOST:
-        return devices.array(memory, region) if home != HOST else arrays.fetched(memory, region)
-    if home != HOST:
+    home, place = memory.home(region), memory.place
+    if home == HOST != place:
+        return arrays.fetched(memory, region)
+    if home != HOST == place:
         return devices.sent_home(memory, region)
+    if place != HOST:
+        shown = memory.at_home(region)
+        return devices.array(memory, region) if shown is None else shown
     try:
-        return arrays.tensor(memory, region) if memory.library(region) == TORCH else memory.array(region)
+        shown = memory.at_home(region)
+        return arrays.tensor(memory, region) if shown is None else shown
     except VelocError:
         raise
     except (ArithmeticError, MemoryError, RuntimeError, TypeError, ValueError) as error:
