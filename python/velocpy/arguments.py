@@ -7,7 +7,6 @@ keywords that look like a misspelt option are refused. A mapping takes regions o
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -80,8 +79,7 @@ def require_no_options(named: Mapping[str, Any]) -> None:
     into a mapping: checkpoint(key, {'cpoyy': …}).
     """
     for name, value in named.items():
-        alike = difflib.get_close_matches(name, OPTIONS, 1, _ALIKE)
-        if alike and not tree.flatten({name: value}).regions:
+        if _alike(name) is not None and not tree.flatten({name: value}).regions:
             raise InvalidType(
                 f"{name!r} holds no array, and resembles an option. Nothing was captured. A part of a tree that is "
                 f"called {name!r} goes into a mapping: checkpoint(key, {{{name!r}: …}})."
@@ -111,10 +109,18 @@ def hint(options: Mapping[str, Any], named: Mapping[str, Any]) -> str:
         if _is_array(value):
             return _mapped(name)
     for name, value in named.items():
-        alike = () if _is_array(value) else difflib.get_close_matches(name, OPTIONS, 1, _ALIKE)
-        if alike:
-            return f"Is {alike[0]}= meant by {name!r}?"
+        alike = None if _is_array(value) else _alike(name)
+        if alike is not None:
+            return f"Is {alike}= meant by {name!r}?"
     return ""
+
+
+def _alike(name: str) -> str | None:
+    """The option that a name is most like, if any."""
+    import difflib
+
+    found = difflib.get_close_matches(name, OPTIONS, 1, _ALIKE)
+    return found[0] if found else None
 
 
 def _mapped(name: str) -> str:

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
 import numpy as np
 
-from . import _core, arguments, arrays, callers, comparing, html, records, tree
+from . import _core, arguments, arrays, callers, html, records, tree
 from .choices import BestOrder, TierName
-from .comparison import Comparison, HistoryComparison
 from .errors import TIERS, InvalidArgument, InvalidType, VelocError, WaitTimeout, not_found
 from .interfaces import HistoryOwner, Key, Parts, RestoreLoop
 from .lease import Lease
@@ -26,6 +25,8 @@ from .times import from_nanoseconds
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+    from .comparison import Comparison, HistoryComparison
 
 T = TypeVar("T")
 
@@ -920,7 +921,7 @@ class Checkpoints:
 
 
 def _core_of(store: HistoryOwner, name: str) -> _core.History:
-    return store._core.history(name, Lease, store._debug, store._lookahead)
+    return store._core.history(name, Lease, store._debug, store._lookahead, store._places)
 
 
 def _compared(other: Any) -> Checkpoints:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -136,7 +135,7 @@ def course(text: str) -> Course | None:
 
 def write(file: Path, profile: dict[str, list[dict[str, Any]]]) -> None:
     """Writes a profile, unless another process has done so meanwhile."""
-    beside = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
+    beside = file.with_name(f".{file.name}.{os.urandom(4).hex()}")
     try:
         beside.write_text(json.dumps(profile), encoding="utf-8")
         try:

@@ -1,6 +1,9 @@
 package journal
 
-import "bytes"
+import (
+	"bytes"
+	"sync"
+)
 
 // A sync of overwritten bytes costs the medium less than a sync that also changes the file's length. So a writer extends a file by more than it needs, and
 // fills the room for later frames with a word that no frame begins with. The word is not zero: a sector that the medium has lost often reads as zeros, and
@@ -11,7 +14,8 @@ const (
 	aheadMost  = 256 << 10
 )
 
-var unusedRoom = bytes.Repeat([]byte(unused), aheadMost/grain)
+// unusedRoom is made when a log needs it first: a process that begins without a durable store does not.
+var unusedRoom = sync.OnceValue(func() []byte { return bytes.Repeat([]byte(unused), aheadMost/grain) })
 
 // provide preallocates room after the frames; the sync of the frame before covers it. The log works without: if the disk has no room, the file is truncated
 // again and preallocates no more.
@@ -20,7 +24,7 @@ func (l *Log) provide() {
 		return
 	}
 	more := min(max(l.offset, aheadLeast), aheadMost) / grain * grain
-	n, err := l.file.WriteAt(unusedRoom[:more], l.offset)
+	n, err := l.file.WriteAt(unusedRoom()[:more], l.offset)
 	if l.room = l.offset + int64(n); err != nil {
 		l.giveRoomBack()
 		l.cramped = true
