@@ -138,14 +138,18 @@ func veloc_build_info(buf *C.char, capacity C.int64_t, length *C.int64_t, failur
 //export veloc_in_use
 func veloc_in_use(buf *C.char, capacity C.int64_t, length *C.int64_t, failure *C.veloc_error) C.int32_t {
 	return guard(failure, func() (status.Code, error) {
-		text, err := json.Marshal(map[string]int64{
+		counts := map[string]int64{
 			"goroutines":   int64(runtime.NumGoroutine()),
 			"mapped_bytes": memory.Total(),
 			"stores":       int64(stores.Len()),
 			"histories":    int64(histories.Len()),
 			"operations":   int64(ops.Len()),
 			"leases":       int64(leases.Len()),
-		})
+		}
+		for name, n := range safego.Running() {
+			counts["goroutine "+name] = int64(n)
+		}
+		text, err := json.Marshal(counts)
 		if err != nil {
 			return 0, err
 		}

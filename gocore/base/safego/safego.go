@@ -7,6 +7,7 @@ package safego
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"sync"
 
@@ -34,7 +35,9 @@ type poison struct {
 
 // Go runs fn in a new goroutine. A panic in fn poisons the core and ends only that goroutine.
 func Go(name string, fn func()) {
+	running.add(name, 1)
 	go func() {
+		defer running.add(name, -1)
 		defer func() {
 			if v := recover(); v != nil {
 				core.record("goroutine "+name, v)
@@ -42,6 +45,34 @@ func Go(name string, fn func()) {
 		}()
 		fn()
 	}()
+}
+
+// Running returns the names of the goroutines that Go has started and that have not ended, and how many there are of each name.
+func Running() map[string]int { return running.copy() }
+
+var running names
+
+// names counts goroutines by their names.
+type names struct {
+	mu    sync.Mutex
+	count map[string]int
+}
+
+func (n *names) add(name string, change int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.count == nil {
+		n.count = map[string]int{}
+	}
+	if n.count[name] += change; n.count[name] == 0 {
+		delete(n.count, name)
+	}
+}
+
+func (n *names) copy() map[string]int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return maps.Clone(n.count)
 }
 
 // Poison records v as a panic at where. Only the first one of the process is kept.

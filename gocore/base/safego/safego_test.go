@@ -165,3 +165,26 @@ func TestConcurrentPanicsKeepOneWholeText(t *testing.T) {
 		t.Errorf("%.80q", text)
 	}
 }
+
+// Goroutines are counted by their names until they have ended, also by a panic.
+func TestRunningGoroutinesHaveNames(t *testing.T) {
+	fresh(t)
+	end := make(chan struct{})
+	for range 3 {
+		Go("waiting", func() { <-end })
+	}
+	Go("panicking", deepFunctionThatPanics)
+	if n := Running()["waiting"]; n != 3 {
+		t.Errorf("%d goroutines are said to wait, not 3", n)
+	}
+	close(end)
+	for deadline := time.Now().Add(hang); ; time.Sleep(time.Millisecond) {
+		left := Running()
+		if left["waiting"]+left["panicking"] == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("still running: %v", left)
+		}
+	}
+}
