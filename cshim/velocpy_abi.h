@@ -246,8 +246,8 @@ uint32_t veloc_abi_version(void);
 int32_t veloc_init(const char* json, int64_t json_len, veloc_error* err);
 /* JSON object with version, go version, revision, build tags, modules. *len = bytes needed; written when they fit in cap. */
 int32_t veloc_build_info(char* buf, int64_t cap, int64_t* len, veloc_error* err);
-/* JSON object with the counts of the process's objects in the core: goroutines, mapped_bytes, stores, histories, operations, leases,
- * and "goroutine NAME" for the goroutines of each name. For tests of leaks: goroutines end a moment after the call that ends their work. */
+/* JSON object with the counts of the process's objects in the core: mapped_bytes, stores, histories, operations, leases, goroutines, and
+ * "goroutine NAME" for those of each name. For tests of leaks: goroutines end a moment after the call that ends their work. */
 int32_t veloc_in_use(char* buf, int64_t cap, int64_t* len, veloc_error* err);
 /* Takes log records (JSON lines {"level","message","time_ns"}) out of the core's ring. */
 int32_t veloc_drain_log(char* buf, int64_t cap, int64_t* len, veloc_error* err);

@@ -139,14 +139,14 @@ func veloc_build_info(buf *C.char, capacity C.int64_t, length *C.int64_t, failur
 func veloc_in_use(buf *C.char, capacity C.int64_t, length *C.int64_t, failure *C.veloc_error) C.int32_t {
 	return guard(failure, func() (status.Code, error) {
 		counts := map[string]int64{
-			"goroutines":   int64(runtime.NumGoroutine()),
 			"mapped_bytes": memory.Total(),
 			"stores":       int64(stores.Len()),
 			"histories":    int64(histories.Len()),
 			"operations":   int64(ops.Len()),
 			"leases":       int64(leases.Len()),
 		}
-		for name, n := range safego.Running() {
+		for name, n := range safego.Running() { // runtime.NumGoroutine would count each thread of the application, too, that has ever called the core
+			counts["goroutines"] += int64(n)
 			counts["goroutine "+name] = int64(n)
 		}
 		text, err := json.Marshal(counts)

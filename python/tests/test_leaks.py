@@ -40,6 +40,27 @@ def test_what_is_left_is_named(tmp_path: Path) -> None:
     thread.join()
 
 
+def test_a_thread_that_has_called_the_core_is_no_goroutine() -> None:
+    """The Go runtime gives each such thread a goroutine until the thread ends: torch's threads never do."""
+    with velocpy.open(host="1MiB") as store:
+        history = store.history("h")
+        _ = 0 in history
+        before, called, end = leaks.held(), threading.Event(), threading.Event()
+
+        def call() -> None:
+            _ = 0 in history
+            called.set()
+            end.wait()
+
+        thread = threading.Thread(target=call, name="calls the core")
+        thread.start()
+        called.wait()
+        more = leaks.held() - before
+        end.set()
+        thread.join()
+    assert more == {"thread calls the core": 1}
+
+
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.parametrize("durable", [False, True])
 def test_a_store_that_nobody_closes_leaves_nothing(
