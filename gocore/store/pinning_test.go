@@ -76,7 +76,7 @@ func refuse(t *testing.T, n int) {
 	for k := range int64(30) {
 		c.mustGetOn(b, k, random(350_001, uint64(k)))
 	}
-	if found += warnings("stays pageable"); found != 1 || s.Host.Watermark().End() != int64(n)<<18 { // the first pieces are a quarter as large
+	if found += warnings("stays pageable"); found != 1 || s.Host.Watermark().End() != int64(n)<<17 { // the first pieces are an eighth as large
 		t.Errorf("refused after %d: %d warnings, %d bytes pinned", n, found, s.Host.Watermark().End())
 	}
 }

@@ -37,22 +37,24 @@ type pinner struct {
 	active    bool         // a goroutine pins; under the cache's lock
 }
 
-// pinPiece is the default of Options.PinPiece. A piece is registered in quarters: a thread that calls the driver meanwhile waits for one of them to end.
-const pinPiece = 256 << 20
+// pinPiece is the default of Options.PinPiece. All threads have prefaulted their last share of a piece before any begins with the next. A piece is registered in parts: a
+// thread that calls the driver meanwhile waits for one of them to end.
+const pinPiece = 512 << 20
 
 // pinDelay is how long pinning leaves the process to a first capture, which would otherwise wait for the kernel's lock of the address space and for the driver's.
 const pinDelay = 10 * time.Millisecond
 
 const (
-	pinParts = 4
+	pinParts = 8
 	// pinPause is a pause between two parts. The driver's lock goes to the thread that asks first when it comes free, which without a pause is the registering one
-	// again: a thread that called the driver waited until all 8 GiB had been registered (240 ms on an H200). It is as long as a thread takes to wake up.
-	pinPause = 50 * time.Microsecond
+	// again: a thread that called the driver waited until all 8 GiB had been registered (240 ms on an H200). The kernel adds some 50 µs,
+	// and together that is as long as a thread takes to wake up.
+	pinPause = 20 * time.Microsecond
 	// pinCall bounds what is registered by one call when everything is. Memory can be given back only in the parts in which it was registered.
 	pinCall = 1 << 30
 	// pinAhead bounds the pieces that have been prefaulted and not yet registered. Registering takes a half more time beside prefaulting, which therefore comes to its end
 	// early.
-	pinAhead = 16
+	pinAhead = 8
 )
 
 // pins tells whether the memory is pinned at all.

@@ -55,5 +55,5 @@ func prefaultThreads(copiers int) int {
 	return min(max(runtime.GOMAXPROCS(0)*3/4, 1), mostThreads)
 }
 
-// shareBytes is what one thread prefaults between two looks at whether it should go on. It is small, so that no thread of a piece ends long after the others.
-const shareBytes = 4 << 20
+// shareBytes is what one thread prefaults between two looks at whether it should go on. It is small, so that no thread of a piece ends long after the others: a huge page.
+const shareBytes = 2 << 20
