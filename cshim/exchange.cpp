@@ -38,6 +38,7 @@ struct Table {
 // A tensor type; kept for the rest of the process.
 struct Known {
   PyTypeObject* type;
+  bool plain;  // no parameter
   const Table* shows;
   PyCFunction is_neg;
 };
@@ -69,7 +70,7 @@ const Known* known(PyTypeObject* type) {
   const PyCFunction is_neg = function_behind(py::getattr(of, "is_neg", py::none()));
   const auto room = std::find_if(met.begin(), met.end(), [](const Known& k) { return k.type == nullptr; });
   if (table == nullptr || is_neg == nullptr || room == met.end()) return nullptr;
-  *room = {type, table, is_neg};
+  *room = {type, module == "torch", table, is_neg};
   of.inc_ref();
   return &*room;
 }
@@ -154,6 +155,13 @@ void let_go(Managed* managed) {
 }
 
 }  // namespace
+
+bool is_torch(py::handle object) { return known(Py_TYPE(object.ptr())) != nullptr; }
+
+bool is_plain_tensor(py::handle object) {
+  const Known* type = known(Py_TYPE(object.ptr()));
+  return type != nullptr && type->plain;
+}
 
 bool exchange(py::handle object, Exchanged* seen) {
   const Known* type = known(Py_TYPE(object.ptr()));

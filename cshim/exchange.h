@@ -28,6 +28,11 @@ struct Exchanged {
 // numbers and negated views (whose memory differs from their values), rare dtypes, tensors without memory.
 bool exchange(py::handle object, Exchanged* seen);
 
+// Whether this is of one of torch's own types: a tensor, or a parameter. False without such a table.
+bool is_torch(py::handle object);
+// Whether it is a tensor and no parameter.
+bool is_plain_tensor(py::handle object);
+
 // Memory to wrap as a tensor. Borrowed. Not empty.
 struct Shown {
   char* data;

@@ -12,6 +12,7 @@
 #include "loop.h"
 #include "probe.h"
 #include "store.h"
+#include "tree.h"
 
 namespace velocpy {
 namespace {
@@ -167,6 +168,8 @@ void bind_functions(py::module_& m) {
   m.def("status_codes", &status_codes);
   m.def("open_capsule", &open_capsule, py::arg("capsule"));
   m.def("extend_plan", &extend_plan, py::arg("plan"), py::arg("iterator"), py::arg("last"));
+  m.def("flatten", &flatten, py::arg("tree"));
+  m.def("is_written_as_it_is", &is_written_as_it_is, py::arg("state"));
   m.def("readable", &readable, py::arg("address"), py::arg("nbytes"));
 }
 

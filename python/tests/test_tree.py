@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import velocpy
-from velocpy import ondisk, tree
+from velocpy import _core, ondisk, tree
 
 U = np.arange(3.0)
 
@@ -105,6 +105,83 @@ def test_a_tree_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFactory, r
         with velocpy.open(path, host="4MiB", disk="64MiB", mode=mode) as store:  # type: ignore[call-overload]
             same(store.history("h").restore(0).tree, root)
             assert store.history("h").meta(0) == meta
+
+
+ASCII_KEYS = st.text("ab~1", max_size=3) | st.integers(-3, 12)
+ORDINARY = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text("aé", max_size=2) | ARRAYS,
+    lambda node: (
+        st.lists(node, max_size=4)
+        | st.lists(node, max_size=4).map(tuple)
+        | st.dictionaries(ASCII_KEYS, node, max_size=4)
+        | st.dictionaries(ASCII_KEYS, node, max_size=4).map(OrderedDict)
+    ),
+    max_leaves=25,
+).filter(lambda root: type(root) in (dict, OrderedDict, list, tuple))
+
+
+@settings(max_examples=400, deadline=None)
+@given(root=TREES | ORDINARY)
+def test_both_walks_over_a_tree_find_the_same(root: Any) -> None:
+    """The core's module walks over usual trees, and leaves the others to Python."""
+    quick = _core.flatten(root)
+    if quick is None:
+        return
+    slow = tree._flattened(root)
+    assert list(quick[0]) == list(slow.regions)
+    assert all(quick[0][name] is array for name, array in slow.regions.items())
+    assert quick[1] == slow.structure
+    assert all(one is other for one, other in zip(quick[2], slow.values, strict=True))
+
+
+@settings(deadline=None)
+@given(root=ORDINARY)
+def test_usual_trees_are_left_to_the_quick_walk(root: Any) -> None:
+    names = tree._Walk()
+    names.node(root, ())
+    plain = [tree.name(path) for path in names.paths]
+    usual = "é" not in repr(root) and len(set(plain)) == len(plain)
+    assert (_core.flatten(root) is not None) == usual
+
+
+def test_a_moved_key_of_an_ordered_dict_stays_where_it_was_moved() -> None:
+    moved = OrderedDict(a=U, b=U + 1, c=4)
+    moved.move_to_end("a")
+    assert tree.flatten(moved) == tree._flattened(moved)
+    assert list(tree.flatten(moved).regions) == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    "unusual",
+    [
+        U,
+        None,
+        {True: U},
+        {1 << 70: U},
+        {"a\tb": U},
+        {'a"b': U},
+        {"a\\": U},
+        {"a\x7f": U},
+        {"a": {"b": U}, "a.b": U},
+        {"a": np.float64(1)},
+        {"a": U.view(np.recarray)},
+        {"a": {1, 2}},
+        defaultdict(int, a=U),
+    ],
+)
+def test_unusual_trees_are_left_to_python(unusual: Any) -> None:
+    assert _core.flatten(unusual) is None
+
+
+def test_both_walks_end_at_the_same_depth() -> None:
+    for depth in (98, 99, 100, 101):
+        nested: Any = U
+        for _ in range(depth):
+            nested = [nested]
+        quick = _core.flatten(nested)
+        assert (quick is None) == (depth > tree.DEPTH)
+        if quick is not None:
+            assert tree.Flat(*quick) == tree._flattened(nested)
 
 
 @settings(deadline=None)

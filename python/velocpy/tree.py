@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from . import _core
 from .errors import InvalidArgument, InvalidType
 from .quantity import exact
 
@@ -117,6 +118,11 @@ def flatten(tree: Any) -> Flat:
     InvalidArgument
         It is nested too deep, or too large.
     """
+    found = _core.flatten(tree)
+    return _flattened(tree) if found is None else Flat(*found)
+
+
+def _flattened(tree: Any) -> Flat:
     walk = _Walk()
     structure = json.dumps(walk.node(_root(tree), ()), separators=(",", ":")).encode()
     if len(structure) > STRUCTURE_LIMIT:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
+from velocpy import _core
 from velocpy.errors import CorruptCheckpoint, InvalidType
 from velocpy.tree import VALUES, name
 
@@ -77,7 +78,7 @@ def is_tensor(node: Any) -> TypeGuard[torch.Tensor]:
 
 
 def encode(node: Any, path: _Path = ()) -> Any:
-    """The same state as a tree; its tensors are those of the state, not copies.
+    """The same state as a tree; its tensors, and often its containers, are those of the state, not copies.
 
     A defaultdict becomes a dict: no ``load_state_dict`` needs the default.
 
@@ -87,7 +88,7 @@ def encode(node: Any, path: _Path = ()) -> Any:
         Names the entry that a checkpoint cannot hold: a sparse or quantised tensor, or a tensor subclass that is not
         known. Other objects stay as they are, and `History.checkpoint` refuses them by their path.
     """
-    return _Encoder(len(path)).node(node, path)
+    return node if _core.is_written_as_it_is(node) else _Encoder(len(path)).node(node, path)
 
 
 class _Encoder:
