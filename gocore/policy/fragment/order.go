@@ -9,6 +9,9 @@ const (
 	leafFull = leafSize * 3 / 4 // ... if the two do not fill it more than this: it must not overflow again soon
 )
 
+// LeafSize is the most fragments in a leaf.
+const LeafSize = leafSize
+
 // Entry is the part of a fragment that an eviction weighs: a summary of its row, as of the owner's latest Update.
 type Entry struct {
 	Offset int64
