@@ -17,30 +17,75 @@ type streak struct {
 
 // alike passes the fragments that continue the streak, and returns their number. The window keeps all but one of the fragments that it needs, as pass
 // leaves it.
-func (s *scan[O]) alike(ids []fragment.ID, entries []fragment.Entry, loads []load) int {
+func (s *scan[O]) alike(ids []fragment.ID, entries []fragment.Entry) int {
 	w, r := &s.window, &s.streak
 	if w.to-w.from != r.need-1 || r.count < r.need-1 || !s.uniform(r.class) {
 		return 0
 	}
 	if r.class == fragment.Flushing && s.open && s.kind == Score {
-		return s.alikeFlushing(ids, entries, loads)
+		return s.alikeFlushing(ids, entries)
 	}
 	each := s.delayOf(r.class, r.size)
 	all := delay{each.wait * int64(r.need), each.promises * r.need}
-	sum, best := w.loads[w.to-1].sum, w.threshold(all)
-	n, last := s.compare(entries[:len(ids)+1], loads, w.loads[w.to-r.need:w.end], sum, best)
+	best := w.threshold(all)
+	n, last := s.compare(entries[:len(ids)+1], w.loads[w.to:], w.loads[w.to-r.need:], w.loads[w.to-1].sum, best)
 	if last >= 0 {
+		last += w.to
 		w.best = Window{
-			First: w.ids[w.to+last-r.need+1], Last: ids[last],
-			Wait: all.wait, Promises: all.promises, Score: loads[last].sum - w.loads[w.to+last-r.need].sum,
+			First: w.ids[last-r.need+1], Last: w.ids[last],
+			Wait: all.wait, Promises: all.promises, Score: w.loads[last].sum - w.loads[last-r.need].sum,
 		}
 	}
 	r.count += n
 	w.advance(n, each)
-	if s.open && last >= 0 && all == (delay{}) {
+	if last >= 0 {
 		s.settle()
 	}
 	return n
+}
+
+// alikeFlushing is alike for fragments with individual waits. Few windows wait as short as the best so far: only their fragments are weighed.
+func (s *scan[O]) alikeFlushing(ids []fragment.ID, entries []fragment.Entry) int {
+	w, r := &s.window, &s.streak
+	if s.breaks {
+		return 0
+	}
+	weighed, n := w.to, 0
+	for {
+		i, found := s.skipAlike(ids[n:], entries[n:])
+		n += i
+		w.from, w.to, r.count = w.from+i, w.to+i, r.count+i
+		if !found {
+			break
+		}
+		weighed = s.weighLate(ids, entries, w.from, w.to+1, weighed)
+		w.compare(w.from, w.to)
+		w.from, w.to, r.count = w.from+1, w.to+1, r.count+1
+		n++
+	}
+	s.weighLate(ids, entries, w.from-1, w.to, weighed) // with the one before the window, since its end is the begin of the window
+	return n
+}
+
+// skipAlike sums the waits of fragments that continue the streak, and looks for a window that waits as short as the best so far. It returns how many
+// fragments it has passed before the last of that window, and whether there is one.
+func (s *scan[O]) skipAlike(ids []fragment.ID, entries []fragment.Entry) (int, bool) {
+	w, t, now, size := &s.window, s.table, s.now, s.streak.size
+	sum, least := w.waits[w.to-1], w.best.Wait
+	before, waits := w.waits[w.from-1:][:len(ids)], w.waits[w.to:][:len(ids)]
+	entries = entries[:len(ids)+1]
+	for i, id := range ids {
+		e := &entries[i]
+		if e.Class != fragment.Flushing || entries[i+1].Offset-e.Offset != size {
+			return i, false
+		}
+		sum += max(t.At(id).ETA-now, 1)
+		waits[i] = sum
+		if sum-before[i] <= least {
+			return i, true
+		}
+	}
+	return len(ids), false
 }
 
 // compare weighs fragments as long as they continue the streak. before begins with the load before the first window. It returns the number of weighed
@@ -64,50 +109,15 @@ func (s *scan[O]) compare(entries []fragment.Entry, loads, before []load, sum, b
 	return len(loads), last
 }
 
-// alikeFlushing is alike for fragments with individual waits.
-func (s *scan[O]) alikeFlushing(ids []fragment.ID, entries []fragment.Entry, loads []load) int {
-	w, need := &s.window, s.streak.need
-	n, last := s.compareWaits(ids, entries[:len(ids)+1], loads, w.to-need)
-	if last >= 0 {
-		at := w.to + last
-		w.best = Window{First: w.ids[at-need+1], Last: ids[last], Wait: w.delays[at].since(w.delays[at-need]).wait, Score: loads[last].sum - w.loads[at-need].sum}
-	}
-	s.streak.count += n
-	w.from, w.to = w.from+n, w.to+n
-	return n
-}
-
-// compareWaits is compare for fragments that are Flushing. The first window begins behind place first of the lists.
-func (s *scan[O]) compareWaits(ids []fragment.ID, entries []fragment.Entry, loads []load, first int) (n, last int) {
-	w, class, size := &s.window, s.streak.class, s.streak.size
-	sum, delayed := w.loads[w.to-1].sum, w.delays[w.to-1]
-	best, least := w.best.Score, w.best.Wait
-	if w.best.Promises > 0 {
-		best, least = math.MinInt64, math.MaxInt64
-	}
-	before, waited := w.loads[first:][:len(ids)], w.delays[first:][:len(ids)]
-	delays := w.delays[w.to:][:len(ids)]
-	loads, last = loads[:len(ids)], -1
-	for i, id := range ids {
-		e := &entries[i]
-		end := entries[i+1].Offset
-		if e.Class != class || end-e.Offset != size {
-			return i, last
-		}
-		sum += s.lanes[e.Lane].score(e.Value)
-		delayed.wait += max(s.table.At(id).ETA-s.now, 1)
-		loads[i], delays[i] = load{end: end, sum: sum}, delayed
-		wait, score := delayed.wait-waited[i].wait, sum-before[i].sum
-		if wait < least || wait == least && score > best {
-			least, best, last = wait, score, i
-		}
-	}
-	return len(ids), last
-}
-
 // uniform tells whether fragments of the class can be evicted, and differ only by their delays and scores.
 func (s *scan[O]) uniform(c fragment.Class) bool {
 	return s.stays[c&classMask] == 0 && s.simple()
+}
+
+// delay is how much worse a fragment or a window is than one that is evictable now.
+type delay struct {
+	wait     int64 // 0 if the policy does not count it
+	promises int
 }
 
 // delayOf is the delay of one fragment that is not Flushing, as far as the policy counts it.
@@ -141,8 +151,8 @@ func (w *sliding) advance(n int, each delay) {
 	first := max(w.to, w.from+n)
 	w.from, w.to = w.from+n, w.to+n
 	for i := first; i < w.to; i++ {
-		before := w.delays[i-1]
-		w.delays[i] = delay{before.wait + each.wait, before.promises + each.promises}
+		w.waits[i] = w.waits[i-1] + each.wait
+		w.promises[i] = w.promises[i-1] + int64(each.promises)
 	}
 }
 

@@ -87,14 +87,16 @@ type Window struct {
 func Choose[O any](k Kind, t *fragment.Table[O], r *Request) (Window, bool) {
 	// Declared here: inside the window they would escape to the heap.
 	var (
-		ids    [some]fragment.ID
-		loads  [some]load
-		delays [some]delay
-		lanes  [fewLanes]lane
+		ids      [some]fragment.ID
+		loads    [some]load
+		waits    [some]int64
+		promises [some]int64
+		flushing [batch]uint8
+		lanes    [fewLanes]lane
 	)
 	t.RankBy(k.rank())
-	s := scan[O]{table: t, scale: newScale(k, r, lanes[:0]), window: newSliding(r)}
-	s.window.ids, s.window.loads, s.window.delays = ids[:], loads[:], delays[:]
+	s := scan[O]{table: t, scale: newScale(k, r, lanes[:0]), window: newSliding(r), flushing: &flushing}
+	s.window.ids, s.window.loads, s.window.waits, s.window.promises = ids[:], loads[:], waits[:], promises[:]
 	if t.Aligned(s.window.mask + 1) {
 		s.window.mask = 0
 	}
@@ -133,10 +135,11 @@ func (k Kind) rank() fragment.Rank {
 }
 
 type scan[O any] struct {
+	table *fragment.Table[O]
 	scale
-	table  *fragment.Table[O]
-	window sliding
-	streak streak
+	window   sliding
+	streak   streak
+	flushing *[batch]uint8 // indices, for sumWaits
 }
 
 // run scans the fragments from first up to offset end, and returns the rest of the limit. Here and below, fragments are passed as two lists, with one
@@ -240,7 +243,7 @@ func (s *scan[O]) aloneOpen(ids []fragment.ID, entries []fragment.Entry) int {
 			best = Window{First: ids[i], Last: ids[i], Wait: wait, Promises: promises, Score: score}
 			if promises == 0 && wait == 0 {
 				w.best = best
-				s.settle()
+				s.scale.settle(0)
 				w.restart(begin)
 				return i + 1
 			}
@@ -251,46 +254,108 @@ func (s *scan[O]) aloneOpen(ids []fragment.ID, entries []fragment.Entry) int {
 	return len(ids)
 }
 
-// pass moves the window over the fragments behind it. It weighs all of them, then compares windows, in two small loops.
+// pass moves the window over the fragments behind it. It weighs them, then compares windows, in small loops.
 func (s *scan[O]) pass(ids []fragment.ID, entries []fragment.Entry) {
 	w := &s.window
-	loads := w.take(ids)
-	if n := s.alike(ids, entries, loads); n > 0 {
-		ids, entries, loads = ids[n:], entries[n:], loads[n:]
+	w.take(ids)
+	if n := s.alike(ids, entries); n > 0 {
+		ids, entries = ids[n:], entries[n:]
 	}
 	if len(ids) == 0 {
 		return
 	}
 	s.streak.end(entries, w.size)
-	s.weigh(entries, w.loads[w.end-len(ids)-1].sum, loads)
+	lazy := s.open && w.mask == 0
+	s.fill(ids, entries, lazy)
+	switch {
+	case lazy:
+		s.passLazily(ids, entries)
+	case w.mask == 0:
+		w.passAligned()
+	case s.open || w.mask < 0:
+		w.passOpen()
+	default:
+		w.pass()
+	}
+	s.settle()
+}
+
+// fill fills in the lists for the fragments behind the window. If lazy, it fills in only what windows differ in first: promises, if any may be broken,
+// or else waits.
+func (s *scan[O]) fill(ids []fragment.ID, entries []fragment.Entry, lazy bool) {
+	w, first := &s.window, s.window.end-len(ids)
+	loads := w.loads[first:w.end]
+	if s.breaks {
+		s.sumPromises(entries, first)
+	}
+	if s.open && s.kind == Score && !(lazy && s.breaks) {
+		s.sumWaits(ids, entries, first)
+	}
+	if !lazy {
+		s.weigh(entries, w.loads[first-1].sum, loads)
+	}
 	if s.floor >= 0 {
 		s.keep(ids, entries, loads)
 	}
 	if s.barred != nil {
 		s.bar(ids, entries, loads)
 	}
-	if s.open || w.mask < 0 {
-		s.passOpen(ids, entries)
-	} else if w.mask == 0 {
-		w.passAligned()
-	} else {
-		w.pass()
-	}
 }
 
-// passOpen moves the window while promises and waits count, until there is a window without either. From then on, fragments that need waiting or are
-// promised count as held, and only scores differ.
-func (s *scan[O]) passOpen(ids []fragment.ID, entries []fragment.Entry) {
-	w := &s.window
-	s.delays(ids, entries, w.delays[w.to-1], w.delays[w.to:])
-	if w.mask == 0 {
-		w.passOpenAligned()
-	} else {
-		w.passOpen()
+// passLazily moves the window while promises and waits count, when all offsets are aligned. Few windows break as few promises as the best so far, or
+// wait as short: only the fragments of these are weighed. If there are more such windows, the rest is passed as if offsets were not aligned.
+func (s *scan[O]) passLazily(ids []fragment.ID, entries []fragment.Entry) {
+	w, weighed := &s.window, s.window.to
+	for range few {
+		if s.breaks {
+			w.skip(w.promises[:w.end], int64(w.best.Promises))
+		} else {
+			w.skip(w.waits[:w.end], w.best.Wait)
+		}
+		if w.to == w.end {
+			s.weighLate(ids, entries, w.from, w.end, weighed) // later windows begin with these
+			return
+		}
+		weighed = s.weighLate(ids, entries, w.from, w.to+1, weighed)
+		w.compare(w.from, w.to)
+		w.from++
 	}
-	if best := &w.best; best.First != fragment.None && best.Wait == 0 && best.Promises == 0 {
-		s.settle()
-		w.settle()
+	if rest := w.end - max(weighed, w.from); rest > 0 {
+		s.fill(ids[len(ids)-rest:], entries[len(ids)-rest:], false)
+	}
+	w.passOpen()
+}
+
+// weighLate weighs the fragments from one place up to, but not including, another, except those before the place weighed. It returns the place before
+// which they are weighed now. ids and entries are of the last fragments in the lists; those before these are weighed already.
+func (s *scan[O]) weighLate(ids []fragment.ID, entries []fragment.Entry, from, to, weighed int) int {
+	first := max(weighed, from)
+	if first >= to {
+		return weighed
+	}
+	w, begin := &s.window, s.window.end-len(ids)
+	ids, entries = ids[first-begin:to-begin], entries[first-begin:to-begin+1]
+	if s.breaks && s.kind == Score {
+		s.sumWaits(ids, entries, first)
+	}
+	s.weigh(entries, w.loads[first-1].sum, w.loads[first:to])
+	return to
+}
+
+// settle reduces what windows differ in, once one of them has no promises, and again once one needs no waiting either. It removes the fragments that
+// then stay from the window, and all before them.
+func (s *scan[O]) settle() {
+	w := &s.window
+	if !s.open || w.best.First == fragment.None || w.best.Promises > 0 || !s.breaks && w.best.Wait > 0 {
+		return
+	}
+	s.scale.settle(w.best.Wait)
+	for w.promises[w.to-1] != w.promises[w.from-1] || !s.open && w.waits[w.to-1] != w.waits[w.from-1] {
+		w.from++
+	}
+	clear(w.promises)
+	if !s.open {
+		clear(w.waits)
 	}
 }
 

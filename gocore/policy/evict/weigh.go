@@ -10,24 +10,32 @@ import (
 const (
 	classes   = 8 // a power of two above the last class, so that indexing with classMask needs no bounds check
 	classMask = classes - 1
+	batch     = 64 // a power of two above the most fragments of a leaf, for the same reason
 	fewLanes  = 32 // up to so many are prepared without an allocation; two of them are no restore orders
 )
+
+const _ = uint(batch - fragment.LeafSize)
 
 // stays marks fragments that cannot be evicted.
 const stays = int64(math.MinInt64)
 
 // scale is a request prepared for weighing many fragments: values that depend on the class or the lane are looked up, without a branch.
 type scale struct {
-	stays [classes]int64 // stays, or 0
-	lanes []lane         // by the lanes of entries
-	floor int64          // fragments expected within this distance stay
-	kind  Kind
-	open  bool // windows may differ in more than their scores
+	stays  [classes]int64 // stays, or 0
+	lanes  []lane         // by the lanes of entries
+	floor  int64          // fragments expected within this distance stay
+	kind   Kind
+	open   bool // windows may differ in more than their scores
+	breaks bool // and also in their promises
 
 	now    int64
 	begin  int64 // ns until a future flush would have begun
 	rate   float64
 	barred func(fragment.ID) bool
+
+	promises [classes]int64 // 1 for Promised
+	dirty    [classes]int64 // a mask, of ones for Dirty
+	flushing [classes]int   // 1 for Flushing
 }
 
 // lane converts the values of a restore order's entries to scores.
@@ -40,7 +48,7 @@ func (l *lane) score(value int64) int64 { return max(value+l.base, 0) * l.each }
 // newScale prepares a request. O(restore orders). lanes is a list to be filled in, or to be replaced if it is too short.
 func newScale(k Kind, r *Request, lanes []lane) scale {
 	s := scale{
-		floor: r.Floor, kind: k, open: r.Break || k == Score && !r.NoWait,
+		floor: r.Floor, kind: k, breaks: r.Break, open: r.Break || k == Score && !r.NoWait,
 		now: r.Now, begin: r.Backlog + 1, rate: r.FlushRate, barred: r.Barred,
 	}
 	fresh := r.Count
@@ -51,6 +59,8 @@ func newScale(k Kind, r *Request, lanes []lane) scale {
 	for i, head := range r.Heads {
 		s.lanes = append(s.lanes, lane{-head, r.Intervals[i]})
 	}
+	s.promises[fragment.Promised] = 1
+	s.dirty[fragment.Dirty], s.flushing[fragment.Flushing] = -1, 1
 	for c := range s.stays {
 		s.stays[c] = stays
 	}
@@ -67,12 +77,16 @@ func newScale(k Kind, r *Request, lanes []lane) scale {
 	return s
 }
 
-// settle makes scores the only difference: there is a window without promises and, if the policy counts it, without waiting.
-func (s *scale) settle() {
-	s.open = false
+// settle prepares for windows that must be better than one without promises. So promised fragments stay. If that window needs no waiting either, and the
+// policy counts waits, the fragments that need it stay, and only scores differ.
+func (s *scale) settle(wait int64) {
+	s.breaks = false
 	s.stays[fragment.Promised] = stays
-	if s.kind == Score {
-		s.stays[fragment.Flushing], s.stays[fragment.Dirty] = stays, stays
+	if wait == 0 {
+		s.open = false
+		if s.kind == Score {
+			s.stays[fragment.Flushing], s.stays[fragment.Dirty] = stays, stays
+		}
 	}
 }
 
@@ -137,33 +151,5 @@ func (s *scan[O]) bar(ids []fragment.ID, entries []fragment.Entry, loads []load)
 		if loads[i].end >= 0 && entries[i].Class == fragment.Dirty && s.barred(id) {
 			loads[i].end |= stays
 		}
-	}
-}
-
-// delay is the sum of waits and promises of the fragments up to one.
-type delay struct {
-	wait     int64 // 0 if the policy does not count it
-	promises int
-}
-
-// since is the delay of the fragments behind another one.
-func (d delay) since(before delay) delay {
-	return delay{d.wait - before.wait, d.promises - before.promises}
-}
-
-// delays fills in the delays of fragments; sum is the delay of those before.
-func (s *scan[O]) delays(ids []fragment.ID, entries []fragment.Entry, sum delay, to []delay) {
-	for i, id := range ids {
-		e := &entries[i]
-		switch {
-		case e.Class == fragment.Promised:
-			sum.promises++
-		case s.kind != Score:
-		case e.Class == fragment.Flushing:
-			sum.wait += s.wait(e.Class, 0, s.table.At(id).ETA)
-		case e.Class == fragment.Dirty:
-			sum.wait += s.wait(e.Class, entries[i+1].Offset-e.Offset, 0)
-		}
-		to[i] = sum
 	}
 }

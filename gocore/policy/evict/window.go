@@ -21,12 +21,17 @@ type sliding struct {
 
 	from, to, end int // places in the lists; they begin at 1
 
-	ids    []fragment.ID
-	loads  []load
-	delays []delay
+	ids   []fragment.ID
+	loads []load
+
+	// The sums of the waits and of the promises of the fragments up to each. They are 0 where the policy or the scan does not count them.
+	waits, promises []int64
 }
 
-const some = 256 // length of the lists without an allocation
+const (
+	some = 256 // length of the lists without an allocation
+	few  = 8   // windows among the fragments of a leaf that may be better than the best so far
+)
 
 func newSliding(r *Request) sliding {
 	w := sliding{
@@ -42,7 +47,7 @@ func newSliding(r *Request) sliding {
 // restart empties the window; the next fragment begins at offset.
 func (w *sliding) restart(offset int64) {
 	w.from, w.to, w.end = 1, 1, 1
-	w.loads[0], w.delays[0] = load{end: offset}, delay{}
+	w.loads[0], w.waits[0], w.promises[0] = load{end: offset}, 0, 0
 }
 
 // begin is the start of the room in a window that begins at offset.
@@ -53,26 +58,27 @@ func (w *sliding) begin(offset int64) int64 {
 	return offset + fragment.Padding(offset, w.align)
 }
 
-// take appends fragments behind the window and returns the list of their loads, to be filled in.
-func (w *sliding) take(ids []fragment.ID) []load {
+// take appends fragments behind the window. All but their IDs is to be filled in.
+func (w *sliding) take(ids []fragment.ID) {
 	if len(w.ids)-w.end < len(ids) {
 		w.compact(len(ids))
 	}
 	copy(w.ids[w.end:], ids)
 	w.end += len(ids)
-	return w.loads[w.end-len(ids) : w.end]
 }
 
 // compact moves the window to the beginning of the lists, and enlarges them if n more do not fit behind it.
 func (w *sliding) compact(n int) {
 	before := w.from - 1 // it ends where the window begins
-	ids, loads, delays := w.ids, w.loads, w.delays
-	if need := w.end - before + n; need > len(ids) {
-		w.ids, w.loads, w.delays = make([]fragment.ID, 2*need), make([]load, 2*need), make([]delay, 2*need)
+	old := *w
+	if need := w.end - before + n; need > len(w.ids) {
+		w.ids, w.loads = make([]fragment.ID, 2*need), make([]load, 2*need)
+		w.waits, w.promises = make([]int64, 2*need), make([]int64, 2*need)
 	}
-	copy(w.ids, ids[before:w.end])
-	copy(w.loads, loads[before:w.end])
-	copy(w.delays, delays[before:w.end])
+	copy(w.ids, old.ids[before:w.end])
+	copy(w.loads, old.loads[before:w.end])
+	copy(w.waits, old.waits[before:w.end])
+	copy(w.promises, old.promises[before:w.end])
 	w.from, w.to, w.end = 1, w.to-before, w.end-before
 }
 
@@ -134,9 +140,9 @@ func (w *sliding) pass() {
 	w.from, w.to = from, w.end
 }
 
-// passOpen is pass that compares promises and waiting first.
+// passOpen is pass that compares promises and waiting first, with any alignment.
 func (w *sliding) passOpen() {
-	loads, delays := w.loads[:w.end], w.delays[:w.end]
+	loads := w.loads[:w.end]
 	from, size := w.from, w.size
 	begin := w.begin(loads[from-1].end)
 	for to := w.to; to < len(loads); to++ {
@@ -148,8 +154,8 @@ func (w *sliding) passOpen() {
 		}
 		for end := l.end; end-size >= begin; from++ {
 			after := loads[from].end
-			if begin < after && w.better(delays[to].since(delays[from-1]), l.sum-loads[from-1].sum) {
-				w.best.First, w.best.Last = w.ids[from], w.ids[to]
+			if begin < after {
+				w.compare(from, to)
 			}
 			begin = w.begin(after)
 		}
@@ -157,60 +163,53 @@ func (w *sliding) passOpen() {
 	w.from, w.to = from, w.end
 }
 
-// passOpenAligned is passOpen when all offsets are aligned. As passAligned, it has few variables.
-func (w *sliding) passOpenAligned() {
-	loads, delays := w.loads[:w.end], w.delays[:w.end]
-	from, size := w.from, w.size
-	promises, wait, score := w.best.Promises, w.best.Wait, w.best.Score
-	before, held := loads[from-1], delays[from-1] // the start of the window, the scores before it, and the delays
-	for to := w.to; to < len(loads); to++ {
-		l := &loads[to]
-		if l.end < 0 {
-			l.end &= math.MaxInt64
-			from, before, held = to+1, *l, delays[to]
+// skip moves the window, when all offsets are aligned, until it holds the room and the difference of these sums in it is at most the one given: it then
+// consists of the fragments from from to to, inclusive. If there is no such place, to is end. As passAligned, it has few variables.
+func (w *sliding) skip(sums []int64, most int64) {
+	loads, size := w.loads[:len(sums)], w.size
+	from, to := w.from, w.to
+	begin, before := loads[from-1].end, sums[from-1]
+	for ; to < len(loads); to++ {
+		last := loads[to].end
+		if last < 0 {
+			begin, before = last&math.MaxInt64, sums[to]
+			loads[to].end = begin
+			from = to + 1
 			continue
 		}
-		last, sum, delayed := l.end-size, l.sum, delays[to]
-		if last < before.end {
+		if last -= size; last < begin {
 			continue
 		}
-		for {
-			p, d := delayed.promises-held.promises, delayed.wait-held.wait
-			if p < promises || p == promises && (d < wait || d == wait && sum-before.sum > score) {
-				promises, wait, score = p, d, sum-before.sum
-				w.best = Window{First: w.ids[from], Last: w.ids[to], Wait: wait, Promises: promises, Score: score}
+		for sum := sums[to]; ; {
+			if sum-before <= most {
+				w.from, w.to = from, to
+				return
 			}
-			before, held = loads[from], delays[from]
-			if from++; last < before.end {
+			begin, before = loads[from].end, sums[from]
+			if from++; last < begin {
 				break
 			}
 		}
 	}
-	w.from, w.to = from, w.end
+	w.from, w.to = from, to
 }
 
-// better compares a window with the best so far and replaces it if better: fewer broken promises, then less waiting, then the higher s-score.
-func (w *sliding) better(d delay, sum int64) bool {
+// compare replaces the best window by the one from one fragment to another, if that is better: fewer broken promises, then less waiting, then the
+// higher s-score.
+func (w *sliding) compare(from, to int) {
 	b := &w.best
+	promises, wait, score := int(w.promises[to]-w.promises[from-1]), w.waits[to]-w.waits[from-1], w.loads[to].sum-w.loads[from-1].sum
 	switch {
-	case d.promises != b.Promises:
-		if d.promises > b.Promises {
-			return false
+	case promises != b.Promises:
+		if promises > b.Promises {
+			return
 		}
-	case d.wait != b.Wait:
-		if d.wait > b.Wait {
-			return false
+	case wait != b.Wait:
+		if wait > b.Wait {
+			return
 		}
-	case sum <= b.Score:
-		return false
+	case score <= b.Score:
+		return
 	}
-	b.Promises, b.Wait, b.Score = d.promises, d.wait, sum
-	return true
-}
-
-// settle removes the fragments that need waiting or are promised from the window, and all before them.
-func (w *sliding) settle() {
-	for w.delays[w.to-1] != w.delays[w.from-1] {
-		w.from++
-	}
+	*b = Window{First: w.ids[from], Last: w.ids[to], Promises: promises, Wait: wait, Score: score}
 }
