@@ -1,6 +1,10 @@
 package evict
 
-import "velocpy/gocore/policy/fragment"
+import (
+	"math/bits"
+
+	"velocpy/gocore/policy/fragment"
+)
 
 // The functions here fill in the ends of fragments, and the sums of their waits or promises. Those marked noinline are loops that lose their registers,
 // and half of their speed, inside a caller.
@@ -57,9 +61,10 @@ func (s *scan[O]) sumWaits(ids []fragment.ID, entries []fragment.Entry, first in
 		sum = waits[n-1]
 	}
 	ids, waits = ids[n:], waits[n:]
-	flushing := s.flushing[:s.findWaits(entries[n:], loads[n:], waits, s.flushing)]
-	for _, i := range flushing {
-		waits[i] = max(s.table.At(ids[i]).ETA-s.now, 1)
+	t, now := s.table, s.now
+	for flushing := s.findWaits(entries[n:], loads[n:], waits); flushing != 0; flushing &= flushing - 1 {
+		i := bits.TrailingZeros64(flushing)
+		waits[i] = max(t.At(ids[i]).ETA-now, 1)
 	}
 	accumulate(sum, waits)
 }
@@ -112,11 +117,11 @@ func (s *scan[O]) sumFlushing(ids []fragment.ID, entries []fragment.Entry, loads
 	return len(ids)
 }
 
-// findWaits fills in the wait of each Dirty fragment, and 0 for the others. It lists the Flushing ones, whose waits are not in the entries, and returns
-// how many there are. The only branch is for sizes, which may be equal.
+// findWaits fills in the wait of each Dirty fragment, and 0 for the others. It returns a bit for each fragment, which is set if it is Flushing: then its
+// wait is not in its entry. The only branch is for sizes, which may be equal.
 //
 //go:noinline
-func (s *scale) findWaits(entries []fragment.Entry, loads []load, waits []int64, flushing *[batch]uint8) (n int) {
+func (s *scale) findWaits(entries []fragment.Entry, loads []load, waits []int64) (flushing uint64) {
 	after, waits := entries[1:][:len(loads)], waits[:len(loads)]
 	entries = entries[:len(loads)]
 	size, wait := int64(-1), int64(0)
@@ -127,10 +132,9 @@ func (s *scale) findWaits(entries []fragment.Entry, loads []load, waits []int64,
 			size, wait = end, s.begin+int64(float64(end)*s.rate)
 		}
 		waits[i] = wait & s.dirty[class]
-		flushing[n&(batch-1)] = uint8(i)
-		n += s.flushing[class]
+		flushing = flushing>>1 | s.flushing[class]
 	}
-	return n
+	return flushing >> (64 - len(loads))
 }
 
 // accumulate replaces numbers by the sums up to each, beginning at a sum.

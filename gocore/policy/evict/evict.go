@@ -91,11 +91,10 @@ func Choose[O any](k Kind, t *fragment.Table[O], r *Request) (Window, bool) {
 		loads    [some]load
 		waits    [some]int64
 		promises [some]int64
-		flushing [batch]uint8
 		lanes    [fewLanes]lane
 	)
 	t.RankBy(k.rank())
-	s := scan[O]{table: t, scale: newScale(k, r, lanes[:0]), window: newSliding(r), flushing: &flushing}
+	s := scan[O]{table: t, scale: newScale(k, r, lanes[:0]), window: newSliding(r)}
 	s.window.ids, s.window.loads, s.window.waits, s.window.promises = ids[:], loads[:], waits[:], promises[:]
 	if t.Aligned(s.window.mask + 1) {
 		s.window.mask = 0
@@ -137,9 +136,8 @@ func (k Kind) rank() fragment.Rank {
 type scan[O any] struct {
 	table *fragment.Table[O]
 	scale
-	window   sliding
-	streak   streak
-	flushing *[batch]uint8 // indices, for sumWaits
+	window sliding
+	streak streak
 }
 
 // run scans the fragments from first up to offset end, and returns the rest of the limit. Here and below, fragments are passed as two lists, with one

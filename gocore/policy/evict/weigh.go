@@ -10,11 +10,11 @@ import (
 const (
 	classes   = 8 // a power of two above the last class, so that indexing with classMask needs no bounds check
 	classMask = classes - 1
-	batch     = 64 // a power of two above the most fragments of a leaf, for the same reason
 	fewLanes  = 32 // up to so many are prepared without an allocation; two of them are no restore orders
 )
 
-const _ = uint(batch - fragment.LeafSize)
+// A number has a bit for each fragment of a leaf: this does not compile otherwise.
+const _ = uint(64 - fragment.LeafSize)
 
 // stays marks fragments that cannot be evicted.
 const stays = int64(math.MinInt64)
@@ -33,9 +33,9 @@ type scale struct {
 	rate   float64
 	barred func(fragment.ID) bool
 
-	promises [classes]int64 // 1 for Promised
-	dirty    [classes]int64 // a mask, of ones for Dirty
-	flushing [classes]int   // 1 for Flushing
+	promises [classes]int64  // 1 for Promised
+	dirty    [classes]int64  // a mask, of ones for Dirty
+	flushing [classes]uint64 // the highest bit for Flushing
 }
 
 // lane converts the values of a restore order's entries to scores.
@@ -60,7 +60,7 @@ func newScale(k Kind, r *Request, lanes []lane) scale {
 		s.lanes = append(s.lanes, lane{-head, r.Intervals[i]})
 	}
 	s.promises[fragment.Promised] = 1
-	s.dirty[fragment.Dirty], s.flushing[fragment.Flushing] = -1, 1
+	s.dirty[fragment.Dirty], s.flushing[fragment.Flushing] = -1, 1<<63
 	for c := range s.stays {
 		s.stays[c] = stays
 	}
