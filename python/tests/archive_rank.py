@@ -61,7 +61,7 @@ def work(folder: Path, what: str, ranks: Any, rank: int) -> dict[str, Any]:
             push([store], folder / "archive")
             with velocpy.open(folder / "archive", **SIZES):
                 return asdict(push(store, folder / "archive", ranks=ranks, files=2, timeout=60))
-        files = {"other files": 3, "no files": 0}.get(what, 2) if rank == 1 else 2
+        files = {"other files": 1, "no files": 0, "many files": 3}.get(what, 2) if rank == 1 else 2
         if what in NODES:
             more = {"leaders": 1, "buffer": 4096}
             return asdict(push(store, folder / "archive", ranks=ranks, files=1, timeout=60, **more))

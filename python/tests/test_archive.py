@@ -323,6 +323,8 @@ def test_bad_calls(tmp_path: Path) -> None:
         push(stores, archive, files=0)
     with pytest.raises(errors.InvalidArgument, match="131072"):
         push(stores, archive, files=131073)
+    with pytest.raises(errors.InvalidArgument, match="number of ranks 2"):
+        push(stores, archive, files=3)
     for wrong in ([None, stores[0]], {*stores}, b"path"):
         with pytest.raises(errors.InvalidType):
             push(wrong, archive)
@@ -471,6 +473,7 @@ FAILURES = {
     "memory": (("InvalidArgument", "durable"), ("RankFailed", "rank 1 could not take part")),
     "no path": (("InvalidType", "this rank alone"), ("RankFailed", "rank 1 could not take part")),
     "no files": (("InvalidArgument", "files"), ("RankFailed", "rank 1 could not take part")),
+    "many files": (("InvalidArgument", "number of ranks 2"), ("RankFailed", "rank 1 could not take part")),
     "other files": (("InvalidArgument", "same arguments"), ("InvalidArgument", "same arguments")),
     "interrupted": (("VelocError", "rank 0 could not push"), ("KeyboardInterrupt", "")),
     "locked": (("StoreLocked", "rank 0 could not push"), ("StoreLocked", "open for writing")),

@@ -78,6 +78,15 @@ class Options(NamedTuple):
     buffers: int
     leaders: int | None
 
+    def of(self, ranks: int) -> Options:
+        """These, if so many ranks can have them."""
+        if self.files is not None and self.files > ranks:
+            raise InvalidArgument(
+                f"files is {self.files}, and the number of ranks {ranks}: what one rank has goes to one file. Nothing "
+                f"was written. Give at most {ranks}."
+            )
+        return self
+
     def __str__(self) -> str:
         given = self._asdict() | {"archive": str(self.archive)}
         return ", ".join(f"{name}={value!r}" for name, value in given.items())

@@ -41,7 +41,7 @@ class Destination:
     >>> import numpy, tempfile, velocpy
     >>> from velocpy.archive import Destination
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     to = Destination(folder + "/archive", files=2, every=0.1)
+    ...     to = Destination(folder + "/archive", every=0.1)
     ...     with velocpy.open(folder + "/rank-0", host="16MiB", disk="1GiB", archive=to) as store:
     ...         store.history("forward").checkpoint(0, u=numpy.zeros(10)).wait("archive", timeout=60)
     ...     with velocpy.open(folder + "/archive", mode="r") as archive:

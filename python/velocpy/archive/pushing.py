@@ -58,8 +58,8 @@ def push(
         that only their own node reads; the archive lies where all nodes write. Give the call a communicator of its own
         (``comm.Dup()``) if other threads communicate.
     files
-        To how many files the checkpoints are appended, 1 to 131072; None: those that the archive has, or one. If there
-        are as many ranks with bytes, there are exactly as many files.
+        To how many files the checkpoints are appended, from 1 up to the number of ranks, and at most 131072; None:
+        those that the archive has, or one. If there are as many ranks with bytes, there are exactly as many files.
     partial
         Whether keys are taken too that not all ranks have.
     histories
@@ -85,8 +85,9 @@ def push(
     Raises
     ------
     InvalidArgument
-        A store is no durable one, or an archive; there is a store in ``archive`` that is no archive; with ``ranks=``:
-        the ranks do not agree about the arguments, or one that writes does not find the archive on its node.
+        A store is no durable one, or an archive; there is a store in ``archive`` that is no archive; ``files`` is more
+        than there are ranks; with ``ranks=``: the ranks do not agree about the arguments, or one that writes does not
+        find the archive on its node.
     RankFailed
         With ``ranks=``: another rank could not take part, has failed, or died. ``rank`` is its number, if known.
         What fails on rank 0 when it plans and commits is raised by all, as an error of its kind.
@@ -125,7 +126,8 @@ def push(
         return push_together(exchange_of(ranks, timeout), stores, options, timeout)
     if timeout is not None:
         require_seconds("timeout", timeout)
-    return push_alone(_numbered(stores, timeout), options())
+    found = _numbered(stores, timeout)
+    return push_alone(found, options().of(len(found)))
 
 
 def _numbered(stores: Any, timeout: float | None) -> dict[int, Path]:
