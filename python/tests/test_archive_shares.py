@@ -165,7 +165,7 @@ def test_whatever_lies_where(
     """Every rank says the same, all parts are there, and a second push sends nothing."""
     folder = tmp_path_factory.mktemp("run")
     compute(folder, len(nodes), range(2))
-    chosen = options(folder / "archive", files, pages * PAGE, buffers, leaders)
+    chosen = options(folder / "archive", min(files, len(nodes)), pages * PAGE, buffers, leaders)
     transport = Transport(len(nodes), seed, slow)
     came = push_all(folder, transport, nodes, chosen)
     assert [came[0]] * len(nodes) == came

@@ -173,6 +173,16 @@ def test_unusual_trees_are_left_to_python(unusual: Any) -> None:
     assert _core.flatten(unusual) is None
 
 
+def test_both_walks_end_at_the_same_structure() -> None:
+    count = (tree.STRUCTURE_LIMIT - len(b'["list","array"]')) // len(b',"value"')
+    quick = _core.flatten([U] + [0] * count)
+    assert quick is not None
+    assert len(quick[1]) == tree.STRUCTURE_LIMIT
+    assert _core.flatten([U] + [0] * (count + 1)) is None
+    with pytest.raises(velocpy.errors.InvalidArgument, match="structure of the tree"):
+        tree.flatten([U] + [0] * (count + 1))
+
+
 def test_both_walks_end_at_the_same_depth() -> None:
     for depth in (98, 99, 100, 101):
         nested: Any = U
