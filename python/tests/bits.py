@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,3 +31,14 @@ def bits(array: Any) -> bytes:
 def same(one: Any, other: Any) -> bool:
     """Equal dtype, shape and bytes."""
     return one.dtype == other.dtype and tuple(one.shape) == tuple(other.shape) and bits(one) == bits(other)
+
+
+def alike(one: Any, other: Any, leaves: Callable[[Any, Any], bool]) -> bool:
+    """Whether two states have the same containers, in them leaves of the same types that are the same by `leaves`."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return list(one) == list(other) and all(alike(one[key], other[key], leaves) for key in one)
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(other) and all(alike(*pair, leaves) for pair in zip(one, other, strict=True))
+    return leaves(one, other)

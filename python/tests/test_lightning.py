@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bits import alike
 
 import velocpy
 from velocpy import errors
@@ -146,13 +147,7 @@ def trainer(folder: Path, *callbacks: Any, epochs: int = 1, plugins: tuple[Any, 
 
 def same(one: Any, other: Any) -> bool:
     """Whether two states have the same structure, types and bits."""
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, dict):
-        return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
-    if isinstance(one, (list, tuple)):
-        return len(one) == len(other) and all(map(same, one, other))
-    return torch.equal(one, other) if isinstance(one, torch.Tensor) else bool(one == other)
+    return alike(one, other, lambda a, b: torch.equal(a, b) if isinstance(a, torch.Tensor) else bool(a == b))
 
 
 # Rollback.

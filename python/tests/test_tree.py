@@ -71,16 +71,22 @@ ARRAYS = arrays.arrays(
     st.sampled_from(["f4", "f8", "i8", "u1", "c16", "?", ">i2", "M8[ms]"]), arrays.array_shapes(min_dims=0, max_side=3)
 )
 KEYS = st.text("ab./~12é", max_size=3) | st.integers(-3, 12) | st.integers()
-TREES = st.recursive(
-    VALUES | ARRAYS,
-    lambda node: (
-        st.lists(node, max_size=4)
-        | st.lists(node, max_size=4).map(tuple)
-        | st.dictionaries(KEYS, node, max_size=4)
-        | st.dictionaries(KEYS, node, max_size=4).map(OrderedDict)
-    ),
-    max_leaves=25,
-)
+
+
+def trees(leaves: st.SearchStrategy[Any], keys: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.recursive(
+        leaves,
+        lambda node: (
+            st.lists(node, max_size=4)
+            | st.lists(node, max_size=4).map(tuple)
+            | st.dictionaries(keys, node, max_size=4)
+            | st.dictionaries(keys, node, max_size=4).map(OrderedDict)
+        ),
+        max_leaves=25,
+    )
+
+
+TREES = trees(VALUES | ARRAYS, KEYS)
 
 
 def is_tree(root: Any) -> bool:
@@ -107,16 +113,9 @@ def test_a_tree_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFactory, r
             assert store.history("h").meta(0) == meta
 
 
-ASCII_KEYS = st.text("ab~1", max_size=3) | st.integers(-3, 12)
-ORDINARY = st.recursive(
+ORDINARY = trees(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text("aé", max_size=2) | ARRAYS,
-    lambda node: (
-        st.lists(node, max_size=4)
-        | st.lists(node, max_size=4).map(tuple)
-        | st.dictionaries(ASCII_KEYS, node, max_size=4)
-        | st.dictionaries(ASCII_KEYS, node, max_size=4).map(OrderedDict)
-    ),
-    max_leaves=25,
+    st.text("ab~1", max_size=3) | st.integers(-3, 12),
 ).filter(lambda root: type(root) in (dict, OrderedDict, list, tuple))
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections import Counter, OrderedDict, defaultdict
 from typing import Any
 
 import numpy as np
 import pytest
+from bits import alike
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -53,13 +55,7 @@ STATES = st.recursive(
 
 def same(one: Any, other: Any) -> bool:
     """Whether two states have the same containers with the same leaves in them."""
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, dict):
-        return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
-    if isinstance(one, (list, tuple)):
-        return len(one) == len(other) and all(map(same, one, other))
-    return one is other
+    return alike(one, other, operator.is_)
 
 
 @settings(max_examples=500, deadline=None)
