@@ -78,7 +78,7 @@ class Options(NamedTuple):
     buffers: int
     leaders: int | None
 
-    def of(self, ranks: int) -> Options:
+    def for_ranks(self, ranks: int) -> Options:
         """These, if so many ranks can have them."""
         if self.files is not None and self.files > ranks:
             raise InvalidArgument(

@@ -73,7 +73,7 @@ def opened(archive: str | os.PathLike[str] | Destination, ranks: Any, make: Call
 
     def take_part() -> tuple[Options, Path]:
         nonlocal store
-        chosen, _, _ = to._options().of(others.size), to._pause(), to._patience()
+        chosen, _, _ = to._options().for_ranks(others.size), to._pause(), to._patience()
         store = make()
         if store._config["read_only"]:
             raise InvalidArgument("archive= is for a store that is written to: leave it out with mode='r'.")

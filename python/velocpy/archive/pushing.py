@@ -127,7 +127,7 @@ def push(
     if timeout is not None:
         require_seconds("timeout", timeout)
     found = _numbered(stores, timeout)
-    return push_alone(found, options().of(len(found)))
+    return push_alone(found, options().for_ranks(len(found)))
 
 
 def _numbered(stores: Any, timeout: float | None) -> dict[int, Path]:

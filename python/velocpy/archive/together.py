@@ -59,7 +59,7 @@ def push_together(others: Exchange, store: Any, options: Callable[[], Options], 
     def take_part() -> tuple[Options, Path]:
         if not isinstance(store, (str, os.PathLike, Store)):
             raise InvalidType(f"with ranks=, stores is the store of this rank alone, and not a {type(store).__name__}.")
-        return options().of(others.size), store_path(store, timeout)
+        return options().for_ranks(others.size), store_path(store, timeout)
 
     return joined(others, take_part, timeout).push().pushed
 
