@@ -12,6 +12,7 @@
 #include "loop.h"
 #include "probe.h"
 #include "store.h"
+#include "streams.h"
 #include "tree.h"
 
 namespace velocpy {
@@ -170,6 +171,10 @@ void bind_functions(py::module_& m) {
   m.def("extend_plan", &extend_plan, py::arg("plan"), py::arg("iterator"), py::arg("last"));
   m.def("flatten", &flatten, py::arg("tree"));
   m.def("is_written_as_it_is", &is_written_as_it_is, py::arg("state"));
+  m.def(
+      "streams_reading",
+      [](py::handle stream, const std::vector<int32_t>& places) { return py::tuple(py::cast(Streams::reading(stream, places).handles())); },
+      py::arg("stream"), py::arg("places"));
   m.def("readable", &readable, py::arg("address"), py::arg("nbytes"));
 }
 

@@ -480,8 +480,8 @@ class Checkpoints:
         if last is not True and last is not False:
             last = _flag("last", last)
         key = self._begun(key)
-        wanted = None if regions is None else _labels_of(regions)
-        chosen = None if parts is None else _parts_of(parts, into)
+        wanted = _labels_of(regions)
+        chosen = _parts_of(parts, into)
         observe = self._observed if self._watchers else None
         try:
             if into is None:  # no name for the lease: an interruption would keep it in the traceback

@@ -146,8 +146,7 @@ class Lease(Mapping[Any, Any]):
             region = memory.find(label)
         except LookupError:
             raise region_not_found(self._history, self._key, label, memory.names()) from None
-        array = self._arrays.get(region)
-        return self._array(region) if array is None else array
+        return self._array(region)
 
     def __setitem__(self, label: str | int, array: Any) -> None:
         """Ends ``lease["u"] += v``, which has changed the array in place by then. Nothing else can be assigned."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
-from . import _core, callers, devices, html, knobs, paths, records
+from . import _core, callers, html, knobs, paths, records
 from . import schedule as schedules
 from .budget import device_budgets, new_disk_budget, new_host_budget
 from .checks import require_choice, require_seconds, require_whole
@@ -996,11 +996,7 @@ class Store:
 
     def _streams(self, stream: Any) -> tuple[int, ...]:
         """Handles of the streams that will read a lease, should it lie on a device."""
-        if stream is not None:
-            return devices.named(stream)
-        if len(self._places) == 1:
-            return devices.current(self._places[0])
-        return tuple(handle for place in self._places for handle in devices.current(place))
+        return _core.streams_reading(stream, self._places)
 
     def _require_open(self) -> None:
         if self._closed:
