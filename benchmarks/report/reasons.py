@@ -63,8 +63,7 @@ REASONS = {
         "captured: a call on a closed store, which looks at them and fails, took 160 to 300 µs in a row, and 430 to "
         "600 µs after a pause. torch's own copy of as many tensors took 500 µs, and 620 to 680 after a pause, on the "
         "same machine. Timed step by step, single steps of the slow calls of one array took some 42 µs longer, any of "
-        "them, whether it calls the driver, takes a lock or computes: as long as it takes to wake a sleeping thread "
-        "there."
+        "them, whether it calls the driver, takes a lock or computes; why was not found."
     ),
     r"device: lease in a loop": (
         "A lease is two calls into the core, one of which consumes the checkpoint when its tensor is used first; the "
@@ -82,8 +81,8 @@ REASONS = {
     ),
     r"coldstart-.*(open|first)": (
         "One process and four that open their stores miss the bar of open(). On another machine of the same day the "
-        "core's own part took 5 to 6 ms, and loading the core as long; most of the rest are imports of velocpy's "
-        "modules. Keeping all on the device, without a store, took 22 ms to begin."
+        "core's own part took 5 to 6 ms, and loading the core as long; the rest is Python, with the imports of "
+        "velocpy's modules. Keeping all on the device, without a store, took 22 ms to begin."
     ),
     r"scale: .*by cost": (
         "Drops after restores in random order miss it. No processor cache holds their memory: a cycle of a Python dict "

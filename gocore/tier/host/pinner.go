@@ -47,13 +47,12 @@ const pinDelay = 10 * time.Millisecond
 const (
 	pinParts = 8
 	// pinPause is a pause between two parts. The driver's lock goes to the thread that asks first when it comes free, which without a pause is the registering one
-	// again: a thread that called the driver waited until all 8 GiB had been registered (240 ms on an H200). The kernel adds some 50 µs,
-	// and together that is as long as a thread takes to wake up.
+	// again: a thread that called the driver waited until all 8 GiB had been registered (240 ms on an H200). The kernel adds some 50 µs: a
+	// thread has to wake up meanwhile.
 	pinPause = 20 * time.Microsecond
 	// pinCall bounds what is registered by one call when everything is. Memory can be given back only in the parts in which it was registered.
 	pinCall = 1 << 30
-	// pinAhead bounds the pieces that have been prefaulted and not yet registered. Registering takes a half more time beside prefaulting, which therefore comes to its end
-	// early.
+	// pinAhead bounds the pieces that have been prefaulted and not yet registered.
 	pinAhead = 8
 )
 
