@@ -17,6 +17,7 @@ const (
 	Pack             // small objects behind one another
 	Temporary        // a buffer
 	Index
+	Deduplicated // what is new in it; the rest lies in copies of other objects in the same tier
 )
 
 // Side is an end of a link.
