@@ -51,3 +51,34 @@ func Most(shares []Share) Share {
 	}
 	return best
 }
+
+// Owned returns how many bytes of all regions lie in the first occurrences of each checkpoint. Bytes of a source that repeats count once. No map has none.
+func (m *Map) Owned() map[uint32]uint64 {
+	owned := map[uint32]uint64{}
+	if m == nil {
+		return owned
+	}
+	for i := range m.Regions {
+		l := &m.Regions[i]
+		l.Each(0, l.Size, func(r Run, n uint64) bool {
+			if r.Period > 0 {
+				n = min(n, uint64(r.Period))
+			}
+			if r.Checkpoint != Void {
+				owned[r.Checkpoint] += n
+			}
+			return true
+		})
+	}
+	return owned
+}
+
+// Scarce returns so many of the checkpoints that the map names: those that have the fewest of its bytes, and of equal ones the earliest.
+func (m *Map) Scarce(count int) []uint32 {
+	if m == nil {
+		return nil
+	}
+	owned, all := m.Owned(), m.Named()
+	slices.SortStableFunc(all, func(a, b uint32) int { return cmp.Compare(owned[a], owned[b]) })
+	return all[:min(max(count, 0), len(all))]
+}
