@@ -24,6 +24,9 @@ func (w *worker) options(x *engine.Transfer, lane device.Lane) path.Options {
 	if lane != nil && x.Stage != engine.Verbatim {
 		o.Staging = w.stagingOf()
 	}
+	w.s.Lock()
+	defer w.s.Unlock()
+	o.Parts, o.Deduplicates = w.s.partsOf(x), lane != nil && w.s.deduplicates(x)
 	return o
 }
 

@@ -1,0 +1,255 @@
+package cache
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+
+	"velocpy/gocore/device"
+	"velocpy/gocore/device/lineage"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/reduction/difference"
+	"velocpy/gocore/reduction/object"
+	"velocpy/gocore/tier/devicememory"
+)
+
+// A device that de-duplicates keeps the digests of the latest checkpoint of each history, and the record of first occurrences, in a part of its tier: so that memory is part
+// of the tier's budget. It lies behind the place of the staging memory.
+
+// areaShare is the part of a tier (as a divisor of its budget) that the digests and records of all histories, and the memory of the kernels, may take.
+const areaShare = 20
+
+// recordOfArea is the part of an area's free memory that the record of a new lineage may take.
+const recordOfArea = 4
+
+// areaAlign is the unit in which memory of an area is given out.
+const areaAlign = 256
+
+// DeviceMethod says how devices de-duplicate the checkpoints of a history.
+type DeviceMethod struct {
+	Method difference.Method // Basic, List or Tree
+	Chunk  int               // bytes, at least. Where the memory of a device is short, chunks are longer there
+}
+
+// LineageArea is that part of a device's tier.
+type LineageArea struct {
+	// Turn is held by a worker from before it asks for a lineage until the engine knows how the flush has ended. It is locked before the cache's lock, and guards what follows.
+	Turn     sync.Mutex
+	at       int64 // offset in the tier
+	bytes    int64
+	taken    []model.Span // by offset
+	lineages map[string]*DeviceLineage
+	warned   bool
+}
+
+// DeviceLineage is the state of one history on one device. The turn of its area guards it.
+type DeviceLineage struct {
+	Lineage *lineage.Lineage
+	Objects map[uint32]*engine.Object // whose copies on the host later checkpoints may need, by the numbers of their checkpoints
+	Next    uint32                    // number of the next checkpoint
+	area    *LineageArea
+	memory  *devicememory.Memory
+	method  *DeviceMethod
+	record  model.Span
+	digests model.Span // of the latest checkpoint; no bytes: there are none
+}
+
+// lineageAreas has the areas of all devices, by their tiers. The cache's lock guards it.
+type lineageAreas struct {
+	*state
+	areas map[int]*LineageArea
+}
+
+// SetLineagesAside keeps a part of every device's tier free from now on. What lies there stays until it is given up.
+func (la *lineageAreas) SetLineagesAside() {
+	for t, a := range la.Devices {
+		if la.areas[t] != nil {
+			continue
+		}
+		budget := min(a.Reserved(), la.Engine.Capacity(t))
+		at, bytes := int64(0), budget/areaShare/areaAlign*areaAlign
+		if group := groupFor(budget); group > 0 {
+			at = roundUp(stagingBytes(group), areaAlign)
+		}
+		if bytes == 0 {
+			continue
+		}
+		la.areas[t] = &LineageArea{at: at, bytes: bytes, lineages: map[string]*DeviceLineage{}}
+		a.Keep(at + bytes)
+		la.Engine.Retire(t, at, at+bytes)
+	}
+}
+
+// AreaFor returns the area in which the device of a tier de-duplicates the checkpoints of a history; nil: it does not. The lock is held.
+func (la *lineageAreas) AreaFor(r *Reduction, t int) *LineageArea {
+	if r == nil || r.OnDevice == nil || la.Host == nil || la.DeviceTier(t) == nil {
+		return nil
+	}
+	return la.areas[t]
+}
+
+// Methods returns how devices de-duplicate each history that they do. The lock is held.
+func (la *lineageAreas) Methods() map[string]*DeviceMethod {
+	all := map[string]*DeviceMethod{}
+	for name, r := range la.Reductions {
+		if r.OnDevice != nil {
+			all[name] = r.OnDevice
+		}
+	}
+	return all
+}
+
+// IsFree tells whether no checkpoint lies in the area any more, and the tier's memory reaches behind it. The lock is held.
+func (la *lineageAreas) IsFree(area *LineageArea, a *devicememory.Memory) bool {
+	return a.Mapped() >= area.at+area.bytes && la.Engine.Idle(a.Tier, area.at, area.at+area.bytes, func(int64, int64) {}) >= area.bytes
+}
+
+// WarnOnce tells, once, that a warning about the memory is due.
+func (ar *LineageArea) WarnOnce() bool {
+	due := !ar.warned
+	ar.warned = true
+	return due
+}
+
+// EndOthers gives back the memory of histories that are not de-duplicated any more by the methods with which they began.
+func (ar *LineageArea) EndOthers(methods map[string]*DeviceMethod) {
+	for name, l := range ar.lineages {
+		if methods[name] != l.method {
+			ar.end(name)
+		}
+	}
+}
+
+// Lineage returns the state of a history, for a checkpoint with these regions: that which there is, or a new one, with longer chunks if those of the old one need too much memory. nil:
+// the memory does not suffice.
+func (ar *LineageArea) Lineage(history string, m *DeviceMethod, a *devicememory.Memory, regions []lineage.Region) *DeviceLineage {
+	if l := ar.lineages[history]; l != nil {
+		_, release, err := l.Memory(regions)
+		if err == nil {
+			release(false)
+		}
+		if !errors.Is(err, errArea) || l.Lineage.Options().Chunk == difference.MaxChunk {
+			return l
+		}
+		ar.end(history)
+	}
+	for chunk := m.Chunk; chunk <= difference.MaxChunk; chunk *= 2 {
+		if l := ar.begin(m, chunk, a, regions); l != nil {
+			ar.lineages[history] = l
+			return l
+		}
+	}
+	return nil
+}
+
+// end gives back the memory of a history.
+func (ar *LineageArea) end(history string) {
+	l := ar.lineages[history]
+	ar.give(l.record)
+	ar.give(l.digests)
+	delete(ar.lineages, history)
+}
+
+// begin begins a lineage, unless a checkpoint with these regions needs more memory than there is.
+func (ar *LineageArea) begin(m *DeviceMethod, chunk int, a *devicememory.Memory, regions []lineage.Region) *DeviceLineage {
+	o := lineage.Options{
+		Method: m.Method, Chunk: chunk, Seed: rand.Uint64(), MaxReferences: object.DefaultSources, Blocks: true,
+		Entries: int(min(ar.free()/recordOfArea/device.RecordBytes(1), device.MostDedupChunks)),
+	}
+	l := &DeviceLineage{Objects: map[uint32]*engine.Object{}, Next: 1, area: ar, memory: a, method: m}
+	var ok bool
+	if l.record, ok = ar.take(max(o.RecordBytes(), areaAlign)); !ok {
+		return nil
+	}
+	var err error
+	if l.Lineage, err = lineage.New(o, a.Address(l.record.Offset)); err == nil {
+		var release func(bool)
+		if _, release, err = l.Memory(regions); err == nil {
+			release(false)
+			return l
+		}
+	}
+	ar.give(l.record)
+	return nil
+}
+
+// errArea is the error of a checkpoint that needs more memory than the area has.
+var errArea = errors.New("the digests of the checkpoint, and the memory of the kernels, need more of the device's tier than de-duplication may take")
+
+// Memory returns memory for the next checkpoint, with these regions; the result is the caller's. release is called once it has been de-duplicated, or not.
+func (l *DeviceLineage) Memory(regions []lineage.Region) (m lineage.Memory, release func(kept bool), err error) {
+	need, err := l.Lineage.Need(l.Next, regions)
+	if err != nil {
+		return m, nil, err
+	}
+	ar := l.area
+	scratch, ok := ar.take(need.Scratch)
+	if !ok {
+		return m, nil, errArea
+	}
+	var digests model.Span
+	if need.Digests > 0 {
+		if digests, ok = ar.take(need.Digests); !ok {
+			ar.give(scratch)
+			return m, nil, errArea
+		}
+		m.Digests = l.memory.Address(digests.Offset)
+	}
+	m.Scratch = l.memory.Address(scratch.Offset)
+	return m, func(kept bool) {
+		ar.give(scratch)
+		if kept && digests.Bytes > 0 {
+			digests, l.digests = l.digests, digests
+		}
+		ar.give(digests)
+	}, nil
+}
+
+// Rebase makes the next checkpoint one that refers to no other.
+func (l *DeviceLineage) Rebase() error {
+	l.area.give(l.digests)
+	l.digests = model.Span{}
+	clear(l.Objects)
+	return l.Lineage.Rebase()
+}
+
+// take takes memory; false: there is not so much in one piece.
+func (ar *LineageArea) take(bytes int64) (model.Span, bool) {
+	bytes = roundUp(max(bytes, 1), areaAlign)
+	at := ar.at
+	for i := 0; i <= len(ar.taken); i++ {
+		end := ar.at + ar.bytes
+		if i < len(ar.taken) {
+			end = ar.taken[i].Offset
+		}
+		if end-at >= bytes {
+			s := model.Span{Offset: at, Bytes: bytes}
+			ar.taken = slices.Insert(ar.taken, i, s)
+			return s, true
+		}
+		if i < len(ar.taken) {
+			at = ar.taken[i].End()
+		}
+	}
+	return model.Span{}, false
+}
+
+// give gives memory back that take gave.
+func (ar *LineageArea) give(s model.Span) {
+	if s.Bytes > 0 {
+		ar.taken = slices.DeleteFunc(ar.taken, func(x model.Span) bool { return x.Offset == s.Offset })
+	}
+}
+
+// free is how many bytes are not taken.
+func (ar *LineageArea) free() int64 {
+	n := ar.bytes
+	for _, s := range ar.taken {
+		n -= s.Bytes
+	}
+	return n
+}
+
+func roundUp(n, unit int64) int64 { return (n + unit - 1) / unit * unit }

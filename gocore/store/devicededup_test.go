@@ -1,0 +1,214 @@
+package store
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/config"
+	"velocpy/gocore/model"
+	"velocpy/gocore/operation"
+	"velocpy/gocore/policy/engine"
+)
+
+// removingBoard opens a store of a device and the host, and a history of it whose checkpoints the device de-duplicates.
+func removingBoard(t *testing.T, method string, change func(c *config.Config)) (*board, *client) {
+	b, c := encodingBoard(t, change)
+	b.check(c.h.Reduce(Reduction{Method: method, Chunk: 256}))
+	return b, c
+}
+
+// edited is state k of a computation of which a step writes to a few places, and moves what lies at one place to another. Alone no state becomes smaller.
+func edited(size int, k int64) []byte {
+	p := random(size, 1)
+	for i := int64(1); i <= k; i++ {
+		r := rand.New(rand.NewPCG(uint64(i), 2))
+		for range 20 {
+			p[r.IntN(size)] ^= byte(1 + r.IntN(255))
+		}
+		if i%3 == 0 {
+			n := size / 16 / 256 * 256
+			copy(p[r.IntN((size-n)/256)*256:][:n], p[r.IntN((size-n)/256)*256:][:n])
+		}
+	}
+	return p
+}
+
+// remains is how many copies on the host have what is new alone, and how many others these need.
+func (c *client) remains() (copies, needed int) {
+	c.s.Lock()
+	defer c.s.Unlock()
+	sources, host := map[*engine.Object]bool{}, c.s.HostTier()
+	c.h.h.Each(func(r *engine.Record) {
+		if c.s.Engine.Complete(r, host) && r.Version.Deduplicated != nil {
+			copies++
+		}
+		for _, o := range r.Objects()[0].Sources(host) {
+			sources[o] = true
+		}
+	})
+	return copies, len(sources)
+}
+
+// Checkpoints of a device are de-duplicated there: the host gets what is new in them. They come back to the device and to host memory as they were, in any order, whatever else is
+// dropped, and the host's memory is free then.
+func TestADeviceRemovesDuplicates(t *testing.T) {
+	const size, count = 1<<20 + 1236, 24
+	orders := map[string]func(i int64) int64{
+		"reverse": func(i int64) int64 { return count - 1 - i }, "forward": func(i int64) int64 { return i }, "mixed": func(i int64) int64 { return (i*17 + 5) % count },
+	}
+	for _, method := range []string{"basic", "list", "tree"} {
+		for order, at := range orders {
+			t.Run(method+" "+order, func(t *testing.T) { removesDuplicates(t, method, nil, size, count, at) })
+		}
+	}
+	for name, change := range map[string]func(c *config.Config){
+		"unverified": func(c *config.Config) { c.Verify = "off" }, "always verified": func(c *config.Config) { c.Verify = "always" },
+		"with a disk": func(c *config.Config) { d := int64(256 << 20); c.Disk, c.Path, c.FS = &d, "/d", vfs.NewMem(512<<20) },
+		"with a small host": func(c *config.Config) {
+			d, h := int64(256<<20), int64(5<<20)
+			c.Disk, c.Path, c.FS, c.Host = &d, "/d", vfs.NewMem(512<<20), &h
+		},
+	} {
+		t.Run("tree "+name, func(t *testing.T) { removesDuplicates(t, "tree", change, size, count, orders["mixed"]) })
+	}
+}
+
+func removesDuplicates(t *testing.T, method string, change func(c *config.Config), size int, count int64, at func(i int64) int64) {
+	b, c := removingBoard(t, method, change)
+	on := b.states(c, size)
+	for k := range count {
+		on.put(k, edited(size, k))
+	}
+	b.check(c.wait(0, status.TierHost))
+	if c.s.Disk != nil {
+		b.check(c.wait(0, status.TierDisk))
+	}
+	f := c.reduction()
+	if f.Encoded != count || f.Differences < count*3/4 || f.EncodedTo > f.EncodedFrom/4 || f.FirstBytes < int64(size) {
+		t.Fatalf("%+v", f)
+	}
+	if copies, needed := c.remains(); copies == 0 || needed == 0 || c.s.Disk == nil && copies != int(count) {
+		t.Errorf("%d copies have what is new alone, and need %d others", copies, needed)
+	}
+	c.pushOffBy(b, size)
+	for i := range count {
+		k := at(i)
+		want := edited(size, k)
+		switch k % 3 {
+		case 0:
+			on.get(k, want)
+		case 1:
+			on.getToHost(k, want)
+		default:
+			c.mustGet(k, want, operation.RestoreArgs{Last: true})
+			continue
+		}
+		c.drop(k)
+	}
+	drained(t, c.s)
+}
+
+// Damage of first occurrences on the host is found in every checkpoint that needs them, and in no other.
+func TestDamageOfFirstOccurrences(t *testing.T) {
+	const size, count = 1 << 20, 6
+	b, c := removingBoard(t, "tree", nil)
+	on := b.states(c, size)
+	for k := range int64(count) {
+		p := edited(size, k)
+		if k == count-1 {
+			p = random(size, 99)
+		}
+		on.put(k, p)
+	}
+	b.check(c.wait(0, status.TierHost))
+	c.pushOffBy(b, size)
+	c.s.Lock()
+	o := c.h.h.Get(model.NumberKey(0)).Objects()[0]
+	off := c.s.Engine.Offset(o, c.s.HostTier())
+	damaged := c.s.Host.Bytes(off, size)[size/2:][:256]
+	for i := range damaged { // no step has written here
+		damaged[i] ^= 0x55
+	}
+	c.s.Unlock()
+	for k := range int64(count) {
+		_, _, err := c.get(k, size, operation.RestoreArgs{})
+		if bad := status.CodeOf(err) == status.Corrupt; bad != (k < count-1) {
+			t.Errorf("checkpoint %d: %v", k, err)
+		}
+	}
+}
+
+// Whatever an application does with a history that a device de-duplicates, each checkpoint has the bytes that were captured.
+func TestModelOfARemovingDevice(t *testing.T) {
+	for seed := range uint64(40) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { modelOfARemovingDevice(t, seed) })
+	}
+}
+
+func modelOfARemovingDevice(t *testing.T, seed uint64) {
+	r := rand.New(rand.NewPCG(seed, 3))
+	b, c := removingBoard(t, []string{"basic", "list", "tree"}[seed%3], func(c *config.Config) {
+		c.Flush, c.Devices[0].Bytes = []string{"eager", "eager", "lazy"}[r.IntN(3)], int64(6+r.IntN(5))<<20
+		if h := int64(3 << 20); r.IntN(2) == 0 {
+			c.Host = &h
+		}
+		if d := int64(128 << 20); r.IntN(3) > 0 {
+			c.Disk, c.Path, c.FS = &d, "/d", vfs.NewMem(256<<20)
+		}
+	})
+	const most = 600 << 10
+	at := b.alloc(most)
+	state, kept := random(most, seed), map[int64][]byte{}
+	for step := range int64(200) {
+		for range 1 + r.IntN(3) {
+			n := min(1+r.IntN(3000), most)
+			from := r.IntN(most - n + 1)
+			switch r.IntN(3) {
+			case 0:
+				copy(state[from:], random(n, r.Uint64()))
+			case 1:
+				copy(state[from/256*256:], state[r.IntN(most/256)*256:][:min(n, 256)])
+			default:
+				clear(state[from : from+n])
+			}
+		}
+		size := []int{most, most, most, most - 1000, 300_001, 100 << 10}[r.IntN(6)]
+		switch k := int64(r.IntN(24)); r.IntN(6) {
+		case 0, 1, 2: // also keys that are there
+			b.fill(at, state[:size])
+			out, err := c.putOn(b, k, at, size)
+			if status.CodeOf(err) == status.TierFull {
+				continue
+			}
+			b.check(err)
+			c.untilCaptured(out)
+			kept[k] = slices.Clone(state[:size])
+		case 3:
+			if kept[k] != nil {
+				c.drop(k)
+				delete(kept, k)
+			}
+		default:
+			if want := kept[k]; want != nil {
+				last := r.IntN(4) == 0
+				c.mustGet(k, want, operation.RestoreArgs{Last: last})
+				if last {
+					delete(kept, k)
+				}
+			}
+		}
+		if step%40 == 39 && r.IntN(2) == 0 {
+			b.check(c.h.Reduce(Reduction{Method: []string{"raw", "tree", "list", "auto"}[r.IntN(4)]}))
+		}
+	}
+	for k, want := range kept {
+		c.mustGetOn(b, k, want)
+		c.drop(k)
+	}
+	t.Logf("%+v", c.reduction())
+	drained(t, c.s)
+}

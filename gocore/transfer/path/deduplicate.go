@@ -1,0 +1,102 @@
+package path
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"velocpy/gocore/base/description"
+	"velocpy/gocore/checkpoint"
+	"velocpy/gocore/device"
+	"velocpy/gocore/device/lineage"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/reduction/regions"
+	"velocpy/gocore/tier/devicememory"
+	"velocpy/gocore/transfer/pending"
+)
+
+// A device that de-duplicates writes what is new in a checkpoint straight to the host, and metadata behind it (Tan et al., ICPP'23, algorithm 1). So the link has these bytes
+// alone, and the device needs no memory for them. The host reads the metadata, and gives its room back.
+
+// DeviceLineage is the lineage of a device to which one transfer adds its checkpoint. No lock is held, and no other transfer uses it.
+type DeviceLineage interface {
+	// Dedup queues the de-duplication of the checkpoint in a lane. The result gets so many bytes at the most; where that may not do, and where the device's memory does not,
+	// it fails with ErrDeduplication.
+	Dedup(lane device.Lane, all []lineage.Region, result device.Address, most int64) (*lineage.Checkpoint, error)
+	// Finish makes the checkpoint the lineage's latest, from its metadata. It fails with ErrDeduplication if the checkpoint cannot be that.
+	Finish(metadata []byte) (*checkpoint.Deduplicated, error)
+	// Leave ends the use, under the cache's lock, once the engine knows how the transfer has ended.
+	Leave(ok bool)
+}
+
+// ErrDeduplication: a checkpoint is not de-duplicated after all, and its plain bytes move.
+var ErrDeduplication = errors.New("the device does not de-duplicate this checkpoint")
+
+// deduplicate brings what is new in a slot of a device to the host.
+func (p *Path) deduplicate(s *deviceSlot) error {
+	l, to := p.encoder.onDevice, p.sink.Bytes()
+	if !p.isPinned(int64(len(to))) { // no kernel writes to memory that is not
+		return regions.ErrLarge
+	}
+	copied := pending.Begin(p.c, s.a, p.version)
+	if err := copied.AwaitCopy(); err != nil {
+		return err
+	}
+	p.x.Begun(p.c.Now())
+	p.began = time.Now()
+	if err := copied.QueueChecksums(s.lane); err != nil {
+		return err
+	}
+	var k *lineage.Checkpoint
+	err := error(engine.ErrStopped)
+	var last device.Event
+	if !p.version.Gone.Load() {
+		last, err = s.a.QueueReads(s.lane, devicememory.Flushes, []model.Span{{Offset: s.at, Bytes: p.version.Layout.End()}}, func() (err error) {
+			k, err = l.Dedup(s.lane, s.regions(), device.AddressOf(to), int64(len(to)))
+			return err
+		})
+	}
+	if err = errors.Join(copied.AwaitChecksums(), s.a.Finish(last, err)); err != nil {
+		return orPlain(err)
+	}
+	at, n := k.Metadata()
+	found, err := l.Finish(to[at : at+n])
+	if err != nil {
+		return orPlain(err)
+	}
+	did := &p.result.Staged
+	did.Deduplicated, did.First, did.Meta = found, found.Bytes, n
+	did.Waited = p.beyondLink(s, found.Bytes+n)
+	return nil
+}
+
+// orPlain lets the plain bytes move where de-duplication is not possible.
+func orPlain(err error) error {
+	if errors.Is(err, ErrDeduplication) || errors.Is(err, device.ErrDedup) {
+		return fmt.Errorf("%w: %w", regions.ErrLarge, err)
+	}
+	return err
+}
+
+// isPinned tells whether the host tier's memory is pinned up to an offset of the sink, once it has waited for that as long as it is worth it.
+func (p *Path) isPinned(end int64) bool {
+	p.awaitPinned(end)
+	return p.c.Host.Watermark().End() >= p.x.ToOff+end
+}
+
+// beyondLink is for how many ns of the transfer the link cannot have been busy with so many bytes.
+func (p *Path) beyondLink(s *deviceSlot, bytes int64) int64 {
+	took := time.Since(p.began).Nanoseconds()
+	return max(0, took-int64(float64(bytes)/devicememory.LinkRate(s.a.Device)*1e9))
+}
+
+// regions are those of the slot, as a lineage takes them.
+func (s *deviceSlot) regions() []lineage.Region {
+	l := s.p.version.Layout
+	all := make([]lineage.Region, len(l.Spans))
+	for i, name := range description.Names(&l.Layout) {
+		all[i] = lineage.Region{Name: name, At: s.a.Address(s.at + l.Spans[i].Offset), Bytes: l.Spans[i].Bytes}
+	}
+	return all
+}
