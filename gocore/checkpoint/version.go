@@ -38,9 +38,10 @@ type Version struct {
 
 // Deduplicated describes a copy that has the first occurrences of a checkpoint alone. The rest of its bytes lies in copies of other checkpoints. It is immutable.
 type Deduplicated struct {
-	Number uint32          // of the checkpoint in its lineage
-	Bytes  int64           // of the first occurrences
-	Map    *difference.Map // where all bytes lie, by the numbers of checkpoints
+	Lineage uint64          // random, so that no other lineage has it
+	Number  uint32          // of the checkpoint in its lineage
+	Bytes   int64           // of the first occurrences
+	Map     *difference.Map // where all bytes lie, by the numbers of checkpoints
 }
 
 // Keep copies the checksums into the version.

@@ -47,6 +47,7 @@ type Staged struct {
 
 	Deduplicated *checkpoint.Deduplicated // what a device has written to the host; nil: something else
 	Meta         int64                    // bytes of metadata that came with it
+	Crossed      int64                    // bytes that have crossed the link to bring such a checkpoint up; 0: the checkpoint was none
 
 	// Of encoded bytes that moved as they are. Encoding is that of what was brought up, or written; nil: plain bytes were, or a difference.
 	Forwarded bool

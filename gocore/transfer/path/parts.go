@@ -19,6 +19,10 @@ import (
 type Parts struct {
 	Of     *checkpoint.Deduplicated
 	Firsts map[uint32][]byte // first occurrences by the number of their checkpoint, its own included
+
+	Pinned   bool      // kernels can read these
+	Resident *Resident // what the device of the sink has, to take from there; nil: nothing
+	Ended    func()    // called once, when the transfer does not need Resident any more; nil: there is none
 }
 
 // errPart is the error of a map that names bytes which no copy has.

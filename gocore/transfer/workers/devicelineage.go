@@ -3,6 +3,8 @@ package workers
 import (
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 
 	"velocpy/gocore/base/logring"
 	"velocpy/gocore/cache"
@@ -139,7 +141,7 @@ func (l *deviceLineage) hold() error {
 // has tells whether the host still has the first occurrences of a checkpoint.
 func (l *deviceLineage) has(number uint32, o *engine.Object) bool {
 	d := o.Made().Version.Deduplicated
-	return d != nil && d.Number == number && l.s.Engine.HasParts(o, l.x.Obj, l.x.To)
+	return d != nil && d.Lineage == l.state.Lineage.Options().Seed && d.Number == number && l.s.Engine.HasParts(o, l.x.Obj, l.x.To)
 }
 
 // isMostlyDead tells whether an object without checkpoints has more bytes that the latest checkpoint does not need than such that it does, which are so many. These are stored anew, so
@@ -196,7 +198,7 @@ func (l *deviceLineage) Finish(metadata []byte) (*checkpoint.Deduplicated, error
 	if !l.s.Engine.NeedParts(l.s.Now(), l.x.Obj, l.objects(d.References), l.x.To) {
 		return nil, path.ErrDeduplication // cannot happen: it needed these before, and others
 	}
-	l.found = &checkpoint.Deduplicated{Number: l.number, Bytes: int64(d.Stored()), Map: m}
+	l.found = &checkpoint.Deduplicated{Lineage: d.Seed, Number: l.number, Bytes: int64(d.Stored()), Map: m}
 	return l.found, nil
 }
 
@@ -224,9 +226,57 @@ func (s *Workers) partsOf(x *engine.Transfer) *path.Parts {
 		return nil
 	}
 	parts := &path.Parts{Of: d, Firsts: map[uint32][]byte{d.Number: s.Host.Bytes(x.FromOff, d.Bytes)}}
+	end := x.FromOff + d.Bytes
 	for _, o := range x.Obj.Sources(x.From) {
-		of := o.Made().Version.Deduplicated
-		parts.Firsts[of.Number] = s.Host.Bytes(s.Engine.Offset(o, x.From), of.Bytes)
+		of, off := o.Made().Version.Deduplicated, s.Engine.Offset(o, x.From)
+		parts.Firsts[of.Number] = s.Host.Bytes(off, of.Bytes)
+		end = max(end, off+of.Bytes)
+	}
+	if x.To >= 0 && s.DeviceTier(x.To) != nil {
+		parts.Pinned = s.Host.Watermark().End() >= end
+		s.lendResident(x, parts)
 	}
 	return parts
+}
+
+// mostResidents is how many checkpoints of a history that came to a device or left it lately may serve those that come next.
+const mostResidents = 8
+
+// noteResident remembers a checkpoint of which a device has the plain bytes, and of which it is known where else they lie. The lock is held.
+func (s *Workers) noteResident(x *engine.Transfer) {
+	r := reduction(s.Cache, x)
+	if r == nil || x.Rec.Version.Deduplicated == nil || s.DeviceTier(min(x.From, x.To)) == nil {
+		return
+	}
+	r.Residents = append(slices.DeleteFunc(r.Residents, func(o *engine.Record) bool { return o == x.Rec }), x.Rec)
+	if len(r.Residents) > mostResidents {
+		r.Residents = slices.Delete(r.Residents, 0, 1)
+	}
+}
+
+// lendResident lets a load take what it can from the checkpoint of its lineage that the device has, and that is nearest to it. The lock is held.
+func (s *Workers) lendResident(x *engine.Transfer, parts *path.Parts) {
+	r, of := reduction(s.Cache, x), parts.Of
+	if r == nil {
+		return
+	}
+	var nearest *engine.Record
+	best := uint32(math.MaxUint32)
+	for _, o := range r.Residents {
+		d := o.Version.Deduplicated
+		if d == nil || d.Lineage != of.Lineage || o == x.Rec || !s.Engine.Complete(o, x.To) || distance(d.Number, of.Number) >= best {
+			continue
+		}
+		nearest, best = o, distance(d.Number, of.Number)
+	}
+	if nearest == nil {
+		return
+	}
+	reading, ok := s.Engine.Keep(s.Now(), nearest, x.To)
+	if !ok {
+		return
+	}
+	v := nearest.Version
+	parts.Resident = &path.Resident{Map: v.Deduplicated.Map, At: s.Engine.Offset(reading.Obj, x.To), Spans: v.Layout.Spans}
+	parts.Ended = func() { s.anchors.endReading(reading) }
 }

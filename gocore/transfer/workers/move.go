@@ -15,7 +15,11 @@ func (w *worker) move(x *engine.Transfer) *path.Result {
 	if err != nil {
 		return &path.Result{Err: err}
 	}
-	return path.Move(w.s.Cache, x, wanted(x), w.options(x, lane))
+	o := w.options(x, lane)
+	if o.Parts != nil && o.Parts.Ended != nil {
+		defer o.Parts.Ended()
+	}
+	return path.Move(w.s.Cache, x, wanted(x), o)
 }
 
 // options are what the worker contributes to a transfer.

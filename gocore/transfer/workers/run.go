@@ -114,6 +114,7 @@ func (s *Workers) done(w *worker, taken []*engine.Transfer, n int, results []*pa
 		if ended := results[i].Ended; ended != nil {
 			ended(results[i].Err == nil)
 		}
+		s.noteResident(x)
 	}
 }
 

@@ -129,6 +129,9 @@ func (s *Workers) takeStaged(x *engine.Transfer, did *path.Staged, share int64) 
 		}
 		return
 	}
+	if did.Crossed > 0 {
+		x.Crossed(did.Crossed)
+	}
 	if x.Upper == engine.Deduplicated { // plain bytes have come up
 		x.Wrote(min(x.Rec.Size, x.Writes()))
 	}
