@@ -233,7 +233,9 @@ func (l *Lineage) compare(now *Region) device.DedupRegion {
 	if l.options.Blocks {
 		r.OldBlocks = min(device.BlockBytes(old.bytes), device.BlockBytes(now.Bytes)) / digest.Bytes
 	}
-	r.Void = void(l.located.Find(now.Name), now.Bytes, int64(l.options.Chunk))
+	if l.located.HasVoid() {
+		r.Void = void(l.located.Find(now.Name), now.Bytes, int64(l.options.Chunk))
+	}
 	return r
 }
 

@@ -1,6 +1,8 @@
 package path
 
 import (
+	"slices"
+
 	"velocpy/gocore/device"
 	"velocpy/gocore/model"
 	"velocpy/gocore/reduction/difference"
@@ -15,6 +17,11 @@ type Resident struct {
 	Map   *difference.Map
 	At    int64 // offset in the tier
 	Spans []model.Span
+}
+
+// isLike tells whether its regions have the names of those of another map, and lie at these spans.
+func (r *Resident) isLike(m *difference.Map, spans []model.Span) bool {
+	return r != nil && slices.Equal(r.Spans, spans) && slices.EqualFunc(r.Map.Regions, m.Regions, func(a, b difference.Located) bool { return a.Name == b.Name })
 }
 
 const (
@@ -36,6 +43,7 @@ type deviceParts struct {
 	from    int64 // of the slot: where the group begins
 	last    device.Event
 	crossed int64 // bytes of the host's memory
+	whole   bool  // the other checkpoint on the device has the same layout: all of it is copied, and what differs is written over it
 }
 
 // repeat is a part of the slot whose bytes repeat those at its beginning.
@@ -54,7 +62,7 @@ func (s *deviceSlot) gatherOnDevice() (bool, error) {
 	if !ps.Pinned || s.lane == nil || int64(runs) > layout.End()/leastPart {
 		return false, nil
 	}
-	g := &deviceParts{s: s, there: func(at int64) device.Address { return s.a.Address(at) }}
+	g := &deviceParts{s: s, there: func(at int64) device.Address { return s.a.Address(at) }, whole: ps.Resident.isLike(ps.Of.Map, layout.Spans)}
 	for i, span := range layout.Spans {
 		if err := g.region(i, span); err != nil {
 			return true, s.a.Finish(g.last, err)
@@ -97,6 +105,7 @@ func (g *deviceParts) part(i int, r difference.Run, at, bytes int64) error {
 	g.eachSame(i, r, bytes, func(from, n int64, there device.Address) {
 		to := g.s.a.Address(g.s.at + at + from)
 		switch {
+		case there != 0 && g.whole:
 		case there != 0:
 			g.pieces = append(g.pieces, pieceOf(to, there, n))
 		case n >= copiedPart:
@@ -143,11 +152,16 @@ func (g *deviceParts) eachSame(i int, r difference.Run, bytes int64, use func(fr
 
 // queue queues what has been added, of the slot up to an offset.
 func (g *deviceParts) queue(end int64) error {
-	if len(g.pieces)+len(g.copies) == 0 {
+	if len(g.pieces)+len(g.copies) == 0 && !g.whole || end == g.from {
 		return nil
 	}
 	s := g.s
 	x, err := s.a.QueueWrite(s.lane, devicememory.Loads, s.at+g.from, end-g.from, func() error {
+		if g.whole {
+			if err := s.lane.Copy(s.a.Address(s.at+g.from), g.there(s.p.o.Parts.Resident.At+g.from), end-g.from); err != nil {
+				return err
+			}
+		}
 		for _, c := range g.copies {
 			if err := s.lane.Copy(c.Slot, device.Address(c.Mem.Base), c.Bytes); err != nil {
 				return err

@@ -19,16 +19,17 @@ import (
 
 // deviceLineage is the lineage of a history on a device while a transfer has its turn there.
 type deviceLineage struct {
-	s       *Workers
-	x       *engine.Transfer
-	a       *devicememory.Memory
-	method  *cache.DeviceMethod
-	area    *cache.LineageArea
-	state   *cache.DeviceLineage // nil: not asked for yet
-	number  uint32
-	running *lineages.Checkpoint // that is not finished
-	found   *checkpoint.Deduplicated
-	release func(kept bool) // gives back the memory of the checkpoint; nil: it has none
+	s        *Workers
+	x        *engine.Transfer
+	a        *devicememory.Memory
+	method   *cache.DeviceMethod
+	area     *cache.LineageArea
+	state    *cache.DeviceLineage // nil: not asked for yet
+	number   uint32
+	running  *lineages.Checkpoint // that is not finished
+	finished bool                 // the lineage has the checkpoint as its latest
+	found    *checkpoint.Deduplicated
+	release  func(kept bool) // gives back the memory of the checkpoint; nil: it has none
 }
 
 // DeviceLineage waits for the turn of the transfer on its device. The worker waits, too: the kernels of one checkpoint occupy the device, or the link.
@@ -186,13 +187,21 @@ func (l *deviceLineage) objects(numbers []uint32) []*engine.Object {
 	return all
 }
 
-// Finish implements path.DeviceLineage. A map with more runs than pay is none that is kept: the host's memory has it besides its tier.
+const (
+	// bytesOfRun is the memory of a run of a map, which the host has beside its tier, and mostOfMap the part (as a divisor) of a checkpoint's bytes that a map may take.
+	bytesOfRun, mostOfMap = 24, 8
+)
+
+// Finish implements path.DeviceLineage. Where the map would take too much memory, the plain bytes move.
 func (l *deviceLineage) Finish(metadata []byte) (*checkpoint.Deduplicated, error) {
 	d, m, err := l.running.Finish(metadata, nil)
 	if err != nil {
 		return nil, errors.Join(path.ErrDeduplication, err)
 	}
-	l.running = nil
+	l.running, l.finished = nil, true
+	if int64(m.Runs())*bytesOfRun > l.x.Rec.Size/mostOfMap {
+		return nil, path.ErrDeduplication
+	}
 	l.s.Lock()
 	defer l.s.Leave()
 	if !l.s.Engine.NeedParts(l.s.Now(), l.x.Obj, l.objects(d.References), l.x.To) {
@@ -209,7 +218,7 @@ func (l *deviceLineage) Leave(ok bool) {
 		l.running.Drop()
 	}
 	if l.release != nil {
-		l.release(l.found != nil)
+		l.release(l.finished)
 	}
 	switch {
 	case ok && l.found != nil && l.x.Rec.Version.Deduplicated == l.found:
