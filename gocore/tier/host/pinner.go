@@ -101,8 +101,8 @@ func (p *pinner) pinMore() {
 	p.pinInBackground(func() {})
 }
 
-// isPinning tells whether goroutines prefault pages to pin them. Nothing is given back meanwhile: they would prefault it again.
-func (p *pinner) isPinning() bool {
+// IsPinning tells whether goroutines prefault pages to pin them. Nothing is given back meanwhile: they would prefault it again.
+func (p *pinner) IsPinning() bool {
 	p.cache.Lock()
 	defer p.cache.Unlock()
 	return p.active

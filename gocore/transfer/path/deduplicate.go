@@ -79,10 +79,18 @@ func orPlain(err error) error {
 	return err
 }
 
-// isPinned tells whether the host tier's memory is pinned up to an offset of the sink, once it has waited for that as long as it is worth it.
+// pinPatience bounds the wait for memory that is being pinned, or is about to be: another process may hold the turn.
+const pinPatience = 5 * time.Second
+
+// isPinned tells whether the host tier's memory is pinned up to an offset of the sink, once it has waited for that.
 func (p *Path) isPinned(end int64) bool {
-	p.awaitPinned(end)
-	return p.c.Host.Watermark().End() >= p.x.ToOff+end
+	isPinned := func() bool { return p.c.Host.Watermark().End() >= p.x.ToOff+end }
+	for began := time.Now(); !isPinned() && p.c.Host.IsPinning() && time.Since(began) < pinPatience; {
+		if p.awaitPinned(end); !isPinned() {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	return isPinned()
 }
 
 // beyondLink is for how many ns of the transfer the link cannot have been busy with so many bytes.
