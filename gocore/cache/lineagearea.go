@@ -125,17 +125,18 @@ func (ar *LineageArea) EndOthers(methods map[string]*DeviceMethod) {
 // Lineage returns the state of a history, for a checkpoint with these regions: that which there is, or a new one, with longer chunks if those of the old one need too much memory. nil:
 // the memory does not suffice.
 func (ar *LineageArea) Lineage(history string, m *DeviceMethod, a *devicememory.Memory, regions []lineage.Region) *DeviceLineage {
+	chunk := m.Chunk
 	if l := ar.lineages[history]; l != nil {
 		_, release, err := l.Memory(regions)
 		if err == nil {
 			release(false)
 		}
-		if !errors.Is(err, errArea) || l.Lineage.Options().Chunk == difference.MaxChunk {
+		if chunk = 2 * l.Lineage.Options().Chunk; !errors.Is(err, errArea) || chunk > difference.MaxChunk {
 			return l
 		}
 		ar.end(history)
 	}
-	for chunk := m.Chunk; chunk <= difference.MaxChunk; chunk *= 2 {
+	for ; chunk <= difference.MaxChunk; chunk *= 2 {
 		if l := ar.begin(m, chunk, a, regions); l != nil {
 			ar.lineages[history] = l
 			return l
@@ -164,15 +165,17 @@ func (ar *LineageArea) begin(m *DeviceMethod, chunk int, a *devicememory.Memory,
 		return nil
 	}
 	var err error
-	if l.Lineage, err = lineage.New(o, a.Address(l.record.Offset)); err == nil {
-		var release func(bool)
-		if _, release, err = l.Memory(regions); err == nil {
-			release(false)
-			return l
-		}
+	if l.Lineage, err = lineage.New(o, a.Address(l.record.Offset)); err == nil && l.suffices(regions) {
+		return l
 	}
 	ar.give(l.record)
 	return nil
+}
+
+// suffices tells whether there is memory for a checkpoint with these regions, and for the next one, whose regions may be a little larger: it has the digests of both then.
+func (l *DeviceLineage) suffices(regions []lineage.Region) bool {
+	need, err := l.Lineage.Need(l.Next, regions)
+	return err == nil && 2*need.Digests+need.Scratch <= l.area.free()/8*7
 }
 
 // errArea is the error of a checkpoint that needs more memory than the area has.
@@ -185,7 +188,7 @@ func (l *DeviceLineage) Memory(regions []lineage.Region) (m lineage.Memory, rele
 		return m, nil, err
 	}
 	ar := l.area
-	scratch, ok := ar.take(need.Scratch)
+	scratch, ok := ar.takeLast(need.Scratch)
 	if !ok {
 		return m, nil, errArea
 	}
@@ -231,6 +234,27 @@ func (ar *LineageArea) take(bytes int64) (model.Span, bool) {
 		}
 		if i < len(ar.taken) {
 			at = ar.taken[i].End()
+		}
+	}
+	return model.Span{}, false
+}
+
+// takeLast is take from the end of the area: what is soon given back does not cut the memory of digests into pieces.
+func (ar *LineageArea) takeLast(bytes int64) (model.Span, bool) {
+	bytes = roundUp(max(bytes, 1), areaAlign)
+	end := ar.at + ar.bytes
+	for i := len(ar.taken); i >= 0; i-- {
+		at := ar.at
+		if i > 0 {
+			at = ar.taken[i-1].End()
+		}
+		if end-at >= bytes {
+			s := model.Span{Offset: end - bytes, Bytes: bytes}
+			ar.taken = slices.Insert(ar.taken, i, s)
+			return s, true
+		}
+		if i > 0 {
+			end = ar.taken[i-1].Offset
 		}
 	}
 	return model.Span{}, false

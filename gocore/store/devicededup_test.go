@@ -212,3 +212,55 @@ func modelOfARemovingDevice(t *testing.T, seed uint64) {
 	t.Logf("%+v", c.reduction())
 	drained(t, c.s)
 }
+
+// The first checkpoints of a history are de-duplicated, too: they wait until the host's memory is pinned, which goes on meanwhile, however it is pinned.
+func TestRemovalWaitsForPinnedMemory(t *testing.T) {
+	for _, pinning := range []string{"auto", "sequential", "pipeline"} {
+		t.Run(pinning, func(t *testing.T) { waitsForPinnedMemory(t, pinning) })
+	}
+}
+
+func waitsForPinnedMemory(t *testing.T, pinning string) {
+	b, c := removingBoard(t, "list", func(c *config.Config) {
+		h := int64(256 << 20)
+		c.Host, c.Pinning = &h, pinning
+	})
+	const size, count = 3_000_001, 4
+	on := b.states(c, size)
+	for k := range int64(count) {
+		on.put(k, edited(size, k))
+	}
+	b.check(c.wait(0, status.TierHost))
+	if f := c.reduction(); f.Encoded != count || f.Differences != count-1 {
+		t.Errorf("%+v", f)
+	}
+	for k := range int64(count) {
+		c.mustGet(k, edited(size, k), operation.RestoreArgs{Last: true})
+	}
+	drained(t, c.s)
+}
+
+// A region that grows, in a tier of which the digests take most of what they may, costs longer chunks, and the history once more.
+func TestRemovalWithLittleMemory(t *testing.T) {
+	const count, least = 20, 1 << 20
+	b, c := removingBoard(t, "tree", func(c *config.Config) { c.Devices[0].Bytes = 24 << 20 })
+	b.check(c.h.Reduce(Reduction{Method: "tree", Chunk: 32}))
+	at := b.alloc(2 << 20)
+	want := func(k int64) []byte { return edited(2<<20, k)[:least+20_000*k] }
+	for k := range int64(count) {
+		b.fill(at, want(k))
+		out, err := c.putOn(b, k, at, len(want(k)))
+		b.check(err)
+		c.untilCaptured(out)
+	}
+	b.check(c.wait(0, status.TierHost))
+	if f := c.reduction(); f.Encoded != count || f.Differences < count*3/4 {
+		t.Errorf("%+v", f)
+	}
+	c.pushOffBy(b, 1<<20)
+	for k := range int64(count) {
+		c.mustGetOn(b, k, want(k))
+		c.drop(k)
+	}
+	drained(t, c.s)
+}

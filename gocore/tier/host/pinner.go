@@ -108,6 +108,9 @@ func (p *pinner) IsPinning() bool {
 	return p.active
 }
 
+// Advanced is how many bytes have been prefaulted, and registered: it grows while pinning gets on.
+func (p *pinner) Advanced() int64 { return p.touched.Load() + p.watermark.End() }
+
 // pinEnd is where pinning ends: the budget, and the chunk that it ends in. The cache's lock is held.
 func (p *pinner) pinEnd() int64 { return p.chunks.roundUp(p.cache.Capacity()) }
 

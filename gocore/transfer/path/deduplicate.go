@@ -13,6 +13,7 @@ import (
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/reduction/regions"
 	"velocpy/gocore/tier/devicememory"
+	"velocpy/gocore/tier/host"
 	"velocpy/gocore/transfer/pending"
 )
 
@@ -79,17 +80,25 @@ func orPlain(err error) error {
 	return err
 }
 
-// pinPatience bounds the wait for memory that is being pinned, or is about to be: another process may hold the turn.
-const pinPatience = 5 * time.Second
+// pinPatience is for how long pinning may stand still before de-duplication does not wait for it any more.
+const pinPatience = time.Second
 
-// isPinned tells whether the host tier's memory is pinned up to an offset of the sink, once it has waited for that.
+// isPinned tells whether the host tier's memory is pinned up to an offset of the sink, once it has waited for that. Meanwhile the transfer does not count as one that moves
+// bytes, for which threads that prefault memory would pause.
 func (p *Path) isPinned(end int64) bool {
-	isPinned := func() bool { return p.c.Host.Watermark().End() >= p.x.ToOff+end }
-	for began := time.Now(); !isPinned() && p.c.Host.IsPinning() && time.Since(began) < pinPatience; {
-		if p.awaitPinned(end); !isPinned() {
-			time.Sleep(time.Millisecond)
-		}
+	h := p.c.Host
+	end += p.x.ToOff
+	if now := h.Watermark().End(); now >= end || end > now+host.WatermarkReach || !h.IsPinning() {
+		return now >= end
 	}
+	isPinned := func() bool { return h.Watermark().End() >= end }
+	h.Resting(func() {
+		for so, moved := h.Advanced(), time.Now(); !isPinned() && h.IsPinning() && time.Since(moved) < pinPatience; time.Sleep(time.Millisecond) {
+			if now := h.Advanced(); now > so {
+				so, moved = now, time.Now()
+			}
+		}
+	})
 	return isPinned()
 }
 

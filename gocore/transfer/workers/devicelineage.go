@@ -44,7 +44,9 @@ func (p *planner) DeviceLineage() path.DeviceLineage {
 	}
 	l := &deviceLineage{s: s, x: x, a: s.DeviceTier(x.From), method: r.OnDevice, area: area}
 	s.Unlock()
-	area.Turn.Lock()
+	if !area.Turn.TryLock() {
+		s.Host.Resting(area.Turn.Lock)
+	}
 	return l
 }
 
