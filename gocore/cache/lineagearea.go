@@ -24,6 +24,9 @@ const areaShare = 20
 // recordOfArea is the part of an area's free memory that the record of a new lineage may take.
 const recordOfArea = 4
 
+// recordOfChunks is how many times as many entries a record has as the first checkpoint has chunks, at most.
+const recordOfChunks = 8
+
 // areaAlign is the unit in which memory of an area is given out.
 const areaAlign = 256
 
@@ -41,6 +44,7 @@ type LineageArea struct {
 	bytes    int64
 	taken    []model.Span // by offset
 	lineages map[string]*DeviceLineage
+	uses     uint64
 	warned   bool
 }
 
@@ -52,6 +56,7 @@ type DeviceLineage struct {
 	area    *LineageArea
 	memory  *devicememory.Memory
 	method  *DeviceMethod
+	used    uint64 // the number of the area's use that was its last
 	record  model.Span
 	digests model.Span // of the latest checkpoint; no bytes: there are none
 }
@@ -122,27 +127,59 @@ func (ar *LineageArea) EndOthers(methods map[string]*DeviceMethod) {
 	}
 }
 
-// Lineage returns the state of a history, for a checkpoint with these regions: that which there is, or a new one, with longer chunks if those of the old one need too much memory. nil:
-// the memory does not suffice.
+// Lineage returns the state of a history, for a checkpoint with these regions: that which there is, or a new one, with longer chunks if those of the old one need too much memory. A new
+// one may cost other histories theirs. nil: the memory does not suffice.
 func (ar *LineageArea) Lineage(history string, m *DeviceMethod, a *devicememory.Memory, regions []lineage.Region) *DeviceLineage {
 	chunk := m.Chunk
+	ar.uses++
 	if l := ar.lineages[history]; l != nil {
-		_, release, err := l.Memory(regions)
-		if err == nil {
-			release(false)
+		l.used = ar.uses
+		for !l.hasRoom(regions) && ar.endUnused() { // until the memory of others does
 		}
-		if chunk = 2 * l.Lineage.Options().Chunk; !errors.Is(err, errArea) || chunk > difference.MaxChunk {
+		if chunk = 2 * l.Lineage.Options().Chunk; l.hasRoom(regions) || chunk > difference.MaxChunk {
 			return l
 		}
 		ar.end(history)
 	}
-	for ; chunk <= difference.MaxChunk; chunk *= 2 {
-		if l := ar.begin(m, chunk, a, regions); l != nil {
-			ar.lineages[history] = l
-			return l
+	for {
+		for each := chunk; each <= difference.MaxChunk; each *= 2 {
+			if l := ar.begin(m, each, a, regions); l != nil {
+				l.used = ar.uses
+				ar.lineages[history] = l
+				return l
+			}
+		}
+		if !ar.endUnused() {
+			return nil
 		}
 	}
-	return nil
+}
+
+// hasRoom tells whether there is memory for the next checkpoint, with these regions. Where that is not the question, it says so, too.
+func (l *DeviceLineage) hasRoom(regions []lineage.Region) bool {
+	_, release, err := l.Memory(regions)
+	if err == nil {
+		release(false)
+	}
+	return !errors.Is(err, errArea)
+}
+
+// unused is how many checkpoints of other histories have to be de-duplicated before a history loses its memory to a new one: histories that take turns must not lose theirs each time.
+const unused = 16
+
+// endUnused gives back the memory of the history that has not used it for the longest time; false: all have used it lately.
+func (ar *LineageArea) endUnused() bool {
+	name, used := "", ar.uses
+	for each, l := range ar.lineages {
+		if l.used < used {
+			name, used = each, l.used
+		}
+	}
+	if ar.uses-used <= unused {
+		return false
+	}
+	ar.end(name)
+	return true
 }
 
 // end gives back the memory of a history.
@@ -157,7 +194,7 @@ func (ar *LineageArea) end(history string) {
 func (ar *LineageArea) begin(m *DeviceMethod, chunk int, a *devicememory.Memory, regions []lineage.Region) *DeviceLineage {
 	o := lineage.Options{
 		Method: m.Method, Chunk: chunk, Seed: rand.Uint64(), MaxReferences: object.DefaultSources, Blocks: true,
-		Entries: int(min(ar.free()/recordOfArea/device.RecordBytes(1), device.MostDedupChunks)),
+		Entries: int(max(0, min((ar.free()/recordOfArea-device.RecordHead)/(device.RecordBytes(1)-device.RecordHead), recordOfChunks*chunksOf(regions, chunk), device.MostDedupChunks))),
 	}
 	l := &DeviceLineage{Objects: map[uint32]*engine.Object{}, Next: 1, area: ar, memory: a, method: m}
 	var ok bool
@@ -175,7 +212,16 @@ func (ar *LineageArea) begin(m *DeviceMethod, chunk int, a *devicememory.Memory,
 // suffices tells whether there is memory for a checkpoint with these regions, and for the next one, whose regions may be a little larger: it has the digests of both then.
 func (l *DeviceLineage) suffices(regions []lineage.Region) bool {
 	need, err := l.Lineage.Need(l.Next, regions)
-	return err == nil && 2*need.Digests+need.Scratch <= l.area.free()/8*7
+	if err != nil {
+		return false
+	}
+	fits := true
+	for _, bytes := range []int64{need.Digests / 8 * 9, need.Digests / 8 * 9, need.Scratch / 8 * 9} {
+		s, ok := l.area.take(bytes)
+		fits = fits && ok
+		defer l.area.give(s)
+	}
+	return fits
 }
 
 // errArea is the error of a checkpoint that needs more memory than the area has.
@@ -277,3 +323,10 @@ func (ar *LineageArea) free() int64 {
 }
 
 func roundUp(n, unit int64) int64 { return (n + unit - 1) / unit * unit }
+
+func chunksOf(regions []lineage.Region, chunk int) (n int64) {
+	for i := range regions {
+		n += roundUp(regions[i].Bytes, int64(chunk)) / int64(chunk)
+	}
+	return max(n, 1)
+}

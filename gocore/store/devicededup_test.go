@@ -9,6 +9,7 @@ import (
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/config"
+	"velocpy/gocore/figures"
 	"velocpy/gocore/model"
 	"velocpy/gocore/operation"
 	"velocpy/gocore/policy/engine"
@@ -263,4 +264,50 @@ func TestRemovalWithLittleMemory(t *testing.T) {
 		c.drop(k)
 	}
 	drained(t, c.s)
+}
+
+// More histories than have room for their digests: one that nobody writes to any more makes room for a new one, and begins anew when it is written to again.
+func TestRemovalOfManyHistories(t *testing.T) {
+	const size, count = 1 << 20, 30
+	b, c := removingBoard(t, "tree", func(c *config.Config) { c.Devices[0].Bytes = 10 << 20 })
+	at := b.alloc(size)
+	put := func(c *client, k int64) {
+		b.fill(at, edited(size, k))
+		out, err := c.putOn(b, k, at, size)
+		b.check(err)
+		c.untilCaptured(out)
+		b.check(c.wait(0, status.TierHost))
+	}
+	put(c, 0)
+	put(c, 1)
+	var all []*client
+	for i := range count {
+		other := newClient(t, c.s, fmt.Sprint("other ", i))
+		b.check(other.h.Reduce(Reduction{Method: "tree", Chunk: 32}))
+		for k := range int64(3) {
+			put(other, k)
+		}
+		if f := other.did(); f.Encoded != 3 || f.Differences != 2 {
+			t.Errorf("history %d: %+v", i, f)
+		}
+		all = append(all, other)
+	}
+	before := c.did().FirstBytes
+	put(c, 2)
+	if now := c.did().FirstBytes; now-before < size*9/10 {
+		t.Errorf("%d bytes were new behind those of %d other histories: there was memory for all", now-before, count)
+	}
+	for i, c := range all {
+		for k := range int64(3) {
+			c.mustGet(k, edited(size, k), operation.RestoreArgs{Last: i%2 == 0})
+		}
+	}
+	drained(t, c.s)
+}
+
+// did is what reducing the client's history did.
+func (c *client) did() figures.Reduction {
+	c.s.Lock()
+	defer c.s.Unlock()
+	return c.s.Reductions[c.h.h.Name].Figures
 }

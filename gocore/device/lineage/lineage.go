@@ -27,6 +27,8 @@ type Memory struct {
 	Digests device.Address
 	Scratch device.Address // a multiple of 16; free when the checkpoint is finished
 	Result  device.Address // a multiple of 16: first occurrences and metadata, for the caller
+	// OverLink tells that the result is pinned host memory.
+	OverLink bool
 }
 
 // Need is how many bytes of each a checkpoint needs. Digests is 0 if those of the checkpoint before have the same sizes.
@@ -264,7 +266,7 @@ func (l *Lineage) Dedup(lane device.Lane, number uint32, regions []Region, m Mem
 		return nil, err
 	}
 	k := &Checkpoint{lineage: l, c: c, names: make([]string, len(regions)), versions: make(map[string]version, len(regions))}
-	k.c.Scratch, k.c.Result = m.Scratch, m.Result
+	k.c.Scratch, k.c.Result, k.c.OverLink = m.Scratch, m.Result, m.OverLink
 	moved, err := k.place(regions, m.Digests)
 	if err != nil {
 		return nil, err

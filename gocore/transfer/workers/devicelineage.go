@@ -85,7 +85,7 @@ func (l *deviceLineage) Dedup(lane device.Lane, all []lineages.Region, result de
 	if err != nil {
 		return nil, err
 	}
-	m.Result, l.number = result, l.state.Next
+	m.Result, m.OverLink, l.number = result, true, l.state.Next
 	l.state.Next++
 	l.running, err = w.Dedup(lane, l.number, all, m)
 	return l.running, err

@@ -235,6 +235,18 @@ func (d *deduplication) grid(elements, each int64) int64 {
 	return max(1, min(d.most, ceil(elements, each)))
 }
 
+// dedupLinkBlocks is how many blocks of threads gather to the host at most. Each has 16 KiB on the way.
+const dedupLinkBlocks = 24
+
+// gathers is the number of blocks of threads that gather so many bytes at the most.
+func (d *deduplication) gathers(bytes int64) int64 {
+	blocks := d.grid(bytes, dedupGatherBytes)
+	if d.c.OverLink {
+		blocks = min(blocks, dedupLinkBlocks)
+	}
+	return blocks
+}
+
 // fill sets bytes, in whole words of 64 bits.
 func (d *deduplication) fill(at uint64, bytes int64, value uint64) {
 	if bytes == 0 {
@@ -341,7 +353,7 @@ func (s *scanning) launch() {
 	}
 	p.Lost = d.at(d.room.Lost + 4*device.DedupLaunchRegions*d.scans)
 	p.Changed, p.Data = d.at(d.room.Changed), uint64(d.c.Result)
-	p.Blocks = uint32(d.grid((s.chunks-s.begin)*int64(d.c.Chunk), dedupGatherBytes))
+	p.Blocks = uint32(d.gathers((s.chunks - s.begin) * int64(d.c.Chunk)))
 	d.add(scanName(d.c.Chunk, d.c.Blocks), int64(p.Tiles), p)
 	d.add(dedupList, lists, p)
 	if !d.c.Labels() {
@@ -367,7 +379,7 @@ func (d *deduplication) labels() {
 		d.step(dedupLabel)
 	}
 	d.parts(dedupPlace, d.chunks, 2)
-	d.p.Blocks = uint32(d.grid(d.chunks*int64(d.c.Chunk), dedupGatherBytes))
+	d.p.Blocks = uint32(d.gathers(d.chunks * int64(d.c.Chunk)))
 	d.add(dedupGatherFirsts, int64(d.p.Blocks), &d.p)
 	if d.c.Method == difference.Basic {
 		return
