@@ -311,3 +311,39 @@ func (c *client) did() figures.Reduction {
 	defer c.s.Unlock()
 	return c.s.Reductions[c.h.h.Name].Figures
 }
+
+// What is new in large checkpoints comes to the host apart from the metadata: by a kernel, or, where most is new and lies together, by copies.
+func TestLargeCheckpointsOfARemovingDevice(t *testing.T) {
+	const size, count = 17<<20 + 77, 5
+	host := int64(128 << 20)
+	b, c := removingBoard(t, "tree", func(c *config.Config) { c.Devices[0].Bytes, c.Host = 160<<20, &host })
+	on := b.states(c, size)
+	want := func(k int64) []byte {
+		p := edited(size, min(k, 2))
+		switch k {
+		case 3: // all is new, and the first part repeats
+			p = random(size, 9)
+			copy(p[5<<20:8<<20], p[:3<<20])
+			clear(p[10<<20 : 11<<20])
+		case 4: // most is new, in short pieces
+			for at := 0; at+256 <= size; at += 3 << 7 {
+				p[at] ^= 1
+			}
+		}
+		return p
+	}
+	for k := range int64(count) {
+		on.put(k, want(k))
+	}
+	b.check(c.wait(0, status.TierHost))
+	if f := c.reduction(); f.Encoded != count || f.FirstBytes > 4*size {
+		t.Errorf("%+v", f)
+	}
+	c.pushOffBy(b, size)
+	for k := range int64(count) {
+		on.get(k, want(k))
+		on.getToHost(k, want(k))
+		c.drop(k)
+	}
+	drained(t, c.s)
+}

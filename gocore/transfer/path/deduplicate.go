@@ -11,6 +11,7 @@ import (
 	"velocpy/gocore/device/lineage"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/reduction/difference"
 	"velocpy/gocore/reduction/regions"
 	"velocpy/gocore/tier/devicememory"
 	"velocpy/gocore/tier/host"
@@ -23,8 +24,8 @@ import (
 // DeviceLineage is the lineage of a device to which one transfer adds its checkpoint. No lock is held, and no other transfer uses it.
 type DeviceLineage interface {
 	// Dedup queues the de-duplication of the checkpoint in a lane. The result gets so many bytes at the most; where that may not do, and where the device's memory does not,
-	// it fails with ErrDeduplication.
-	Dedup(lane device.Lane, all []lineage.Region, result device.Address, most int64) (*lineage.Checkpoint, error)
+	// it fails with ErrDeduplication. apart leaves the first occurrences to the caller.
+	Dedup(lane device.Lane, all []lineage.Region, result device.Address, most int64, apart bool) (*lineage.Checkpoint, error)
 	// Finish makes the checkpoint the lineage's latest, from its metadata. It fails with ErrDeduplication if the checkpoint cannot be that.
 	Finish(metadata []byte) (*checkpoint.Deduplicated, error)
 	// Leave ends the use, under the cache's lock, once the engine knows how the transfer has ended.
@@ -54,7 +55,7 @@ func (p *Path) deduplicate(s *deviceSlot) error {
 	var last device.Event
 	if !p.version.Gone.Load() {
 		last, err = s.a.QueueReads(s.lane, devicememory.Flushes, []model.Span{{Offset: s.at, Bytes: p.version.Layout.End()}}, func() (err error) {
-			k, err = l.Dedup(s.lane, s.regions(), device.AddressOf(to), int64(len(to)))
+			k, err = l.Dedup(s.lane, s.regions(), device.AddressOf(to), int64(len(to)), p.version.Layout.End() >= leastApart)
 			return err
 		})
 	}
@@ -62,13 +63,87 @@ func (p *Path) deduplicate(s *deviceSlot) error {
 		return orPlain(err)
 	}
 	at, n := k.Metadata()
-	found, err := l.Finish(to[at : at+n])
+	found, err := p.bringFirsts(s, k, to, to[at:at+n])
 	if err != nil {
 		return orPlain(err)
 	}
 	did := &p.result.Staged
 	did.Deduplicated, did.First, did.Meta = found, found.Bytes, n
 	did.Waited = p.beyondLink(s, found.Bytes+n)
+	return nil
+}
+
+// Where at least a part of a large checkpoint is new, and lies in pieces that are so long on average, the copy engine brings them: it takes all of the link, and nothing of the device.
+const (
+	leastApart  = 16 << 20
+	partForCopy = 2 // a divisor
+	leastCopied = 256 << 10
+)
+
+// bringFirsts makes the checkpoint the lineage's latest, and brings its first occurrences to the host if the kernels have left them out.
+func (p *Path) bringFirsts(s *deviceSlot, k *lineage.Checkpoint, to, metadata []byte) (found *checkpoint.Deduplicated, err error) {
+	all, firsts := k.Bytes()
+	if !k.IsApart() || firsts == 0 {
+		return p.encoder.onDevice.Finish(metadata)
+	}
+	var gathered device.Event
+	reads := []model.Span{{Offset: s.at, Bytes: p.version.Layout.End()}}
+	gather := func() (err error) {
+		gathered, err = s.a.QueueReads(s.lane, devicememory.Flushes, reads, func() error { return k.Gather(s.lane) })
+		return err
+	}
+	few := firsts < all/partForCopy
+	if few { // the kernel works while the host reads the metadata
+		err = gather()
+	}
+	var failed error
+	if err == nil {
+		found, failed = p.encoder.onDevice.Finish(metadata)
+	}
+	if err == nil && failed == nil && !few {
+		if pieces := firstsOf(found); firsts/int64(len(pieces)) < leastCopied {
+			err = gather()
+		} else {
+			gathered, err = s.a.QueueReads(s.lane, devicememory.Flushes, reads, func() error { return s.copyFirsts(pieces, to) })
+		}
+	}
+	return found, errors.Join(s.a.Finish(gathered, err), failed)
+}
+
+// firstPiece is a part of a region that lies in the first occurrences.
+type firstPiece struct {
+	region    int
+	at, bytes int64 // in the region
+	to        int64 // in the first occurrences
+}
+
+// firstsOf finds the pieces, in their order, one behind the other.
+func firstsOf(d *checkpoint.Deduplicated) (all []firstPiece) {
+	end := int64(0)
+	for i := range d.Map.Regions {
+		l := &d.Map.Regions[i]
+		l.Each(0, l.Size, func(r difference.Run, n uint64) bool {
+			if r.Checkpoint == d.Number && int64(r.Offset) == end { // others repeat what lies before
+				if r.Period > 0 {
+					n = min(n, uint64(r.Period))
+				}
+				all = append(all, firstPiece{i, int64(r.At), int64(n), end})
+				end += int64(n)
+			}
+			return true
+		})
+	}
+	return all
+}
+
+// copyFirsts queues the copies of pieces.
+func (s *deviceSlot) copyFirsts(pieces []firstPiece, to []byte) error {
+	for _, x := range pieces {
+		from := s.at + s.p.version.Layout.Spans[x.region].Offset + x.at
+		if err := s.lane.Copy(device.AddressOf(to[x.to:]), s.a.Address(from), x.bytes); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

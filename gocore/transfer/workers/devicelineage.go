@@ -60,7 +60,7 @@ func (s *Workers) deduplicates(x *engine.Transfer) bool {
 }
 
 // Dedup implements path.DeviceLineage. The engine keeps the copies on the host that the checkpoint may come to need.
-func (l *deviceLineage) Dedup(lane device.Lane, all []lineages.Region, result device.Address, most int64) (*lineages.Checkpoint, error) {
+func (l *deviceLineage) Dedup(lane device.Lane, all []lineages.Region, result device.Address, most int64, apart bool) (*lineages.Checkpoint, error) {
 	l.s.Lock()
 	methods := l.s.Methods()
 	l.s.Unlock()
@@ -85,7 +85,7 @@ func (l *deviceLineage) Dedup(lane device.Lane, all []lineages.Region, result de
 	if err != nil {
 		return nil, err
 	}
-	m.Result, m.OverLink, l.number = result, true, l.state.Next
+	m.Result, m.OverLink, m.Apart, l.number = result, true, apart, l.state.Next
 	l.state.Next++
 	l.running, err = w.Dedup(lane, l.number, all, m)
 	return l.running, err

@@ -165,6 +165,7 @@ type deduplication struct {
 	most   int64  // blocks of threads of a launch that goes on with other elements when it has done its first ones
 	state  uint64 // the next one
 	p      dedupLabels
+	wanted func(kernel string) bool
 }
 
 // DedupUpload is how many bytes the host writes to the begin of the scratch memory before the launches.
@@ -210,7 +211,20 @@ func put(to []byte, parameter any) {
 // Dedup adds the launches that de-duplicate a checkpoint: behind the upload, and on a device with so many multiprocessors. They write DedupResults words to results,
 // which the device can reach.
 func (p *Plan) Dedup(c *device.Deduplication, processors int, results device.Address) {
-	d := &deduplication{plan: p, c: c, room: c.Room(), chunks: c.Chunks(), most: int64(max(1, processors)) * dedupBlocksEach}
+	p.dedup(c, processors, results, func(kernel string) bool { return !c.Apart || !gathers(kernel) })
+}
+
+// GatherFirsts adds the launches that Dedup leaves out where first occurrences are gathered apart.
+func (p *Plan) GatherFirsts(c *device.Deduplication, processors int) {
+	p.dedup(c, processors, 0, gathers)
+}
+
+// gathers tells whether a kernel copies first occurrences.
+func gathers(kernel string) bool { return kernel == dedupGather || kernel == dedupGatherFirsts }
+
+// dedup adds those launches of a de-duplication that are wanted.
+func (p *Plan) dedup(c *device.Deduplication, processors int, results device.Address, wanted func(kernel string) bool) {
+	d := &deduplication{plan: p, c: c, room: c.Room(), chunks: c.Chunks(), most: int64(max(1, processors)) * dedupBlocksEach, wanted: wanted}
 	d.state = d.at(d.room.States)
 	d.fill(d.at(d.room.Zeros), d.room.ZerosEnd-d.room.Zeros, 0)
 	d.fill(d.at(d.room.Ones), d.room.OnesEnd-d.room.Ones, math.MaxUint64)
@@ -224,6 +238,9 @@ func (d *deduplication) at(offset int64) uint64 { return uint64(d.c.Scratch) + u
 
 // add adds a launch. The struct is read now.
 func (d *deduplication) add(name string, blocks int64, parameter any) {
+	if !d.wanted(name) {
+		return
+	}
 	size := binary.Size(parameter)
 	b := d.plan.buffer(size <= largestFew, size)
 	put(b, parameter)
