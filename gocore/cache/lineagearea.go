@@ -53,12 +53,40 @@ type DeviceLineage struct {
 	Lineage *lineage.Lineage
 	Objects map[uint32]*engine.Object // whose copies on the host later checkpoints may need, by the numbers of their checkpoints
 	Next    uint32                    // number of the next checkpoint
+	Flight  *Flight                   // of the latest checkpoint, whose bytes are on their way to the host; nil: it has arrived, or not
 	area    *LineageArea
 	memory  *devicememory.Memory
 	method  *DeviceMethod
 	used    uint64 // the number of the area's use that was its last
 	record  model.Span
 	digests model.Span // of the latest checkpoint; no bytes: there are none
+}
+
+// Flight is a checkpoint that a lineage has, while its bytes are on their way: meanwhile the kernels of the next one may run.
+type Flight struct {
+	Number  uint32
+	Object  *engine.Object
+	Ended   chan struct{} // closed when the engine knows how its flush has ended …
+	Arrived bool          // … and whether the host has the bytes
+}
+
+// Land waits for the flight, if there is one and wait is set, and takes over what has come of it.
+func (l *DeviceLineage) Land(wait bool) {
+	f := l.Flight
+	if f == nil {
+		return
+	}
+	if !wait {
+		select {
+		case <-f.Ended:
+		default:
+			return
+		}
+	}
+	<-f.Ended
+	if l.Flight = nil; f.Arrived {
+		l.Objects[f.Number] = f.Object
+	}
 }
 
 // lineageAreas has the areas of all devices, by their tiers. The cache's lock guards it.
@@ -259,7 +287,7 @@ func (l *DeviceLineage) Memory(regions []lineage.Region) (m lineage.Memory, rele
 // Rebase makes the next checkpoint one that refers to no other.
 func (l *DeviceLineage) Rebase() error {
 	l.area.give(l.digests)
-	l.digests = model.Span{}
+	l.digests, l.Flight = model.Span{}, nil
 	clear(l.Objects)
 	return l.Lineage.Rebase()
 }

@@ -28,6 +28,8 @@ type DeviceLineage interface {
 	Dedup(lane device.Lane, all []lineage.Region, result device.Address, most int64, apart bool) (*lineage.Checkpoint, error)
 	// Finish makes the checkpoint the lineage's latest, from its metadata. It fails with ErrDeduplication if the checkpoint cannot be that.
 	Finish(metadata []byte) (*checkpoint.Deduplicated, error)
+	// HandOver lets the next checkpoint begin, while copies bring the first occurrences of this one. It is called after Finish.
+	HandOver()
 	// Leave ends the use, under the cache's lock, once the engine knows how the transfer has ended.
 	Leave(ok bool)
 }
@@ -55,7 +57,7 @@ func (p *Path) deduplicate(s *deviceSlot) error {
 	var last device.Event
 	if !p.version.Gone.Load() {
 		last, err = s.a.QueueReads(s.lane, devicememory.Flushes, []model.Span{{Offset: s.at, Bytes: p.version.Layout.End()}}, func() (err error) {
-			k, err = l.Dedup(s.lane, s.regions(), device.AddressOf(to), int64(len(to)), p.version.Layout.End() >= leastApart)
+			k, err = l.Dedup(s.lane, s.regions(), device.AddressOf(to), int64(len(to)), p.version.Layout.End() >= LeastApart)
 			return err
 		})
 	}
@@ -73,12 +75,14 @@ func (p *Path) deduplicate(s *deviceSlot) error {
 	return nil
 }
 
-// Where at least a part of a large checkpoint is new, and lies in pieces that are so long on average, the copy engine brings them: it takes all of the link, and nothing of the device.
-const (
-	leastApart  = 16 << 20
-	partForCopy = 2 // a divisor
-	leastCopied = 256 << 10
+// Where half of a checkpoint of at least LeastApart bytes is new, and lies in pieces of LeastCopied bytes on average, the copy engine brings them: it takes all of the link, and nothing
+// of the device. Tests lower both.
+var (
+	LeastApart  int64 = 16 << 20
+	LeastCopied int64 = 256 << 10
 )
+
+const partForCopy = 2 // a divisor
 
 // bringFirsts makes the checkpoint the lineage's latest, and brings its first occurrences to the host if the kernels have left them out.
 func (p *Path) bringFirsts(s *deviceSlot, k *lineage.Checkpoint, to, metadata []byte) (found *checkpoint.Deduplicated, err error) {
@@ -101,10 +105,11 @@ func (p *Path) bringFirsts(s *deviceSlot, k *lineage.Checkpoint, to, metadata []
 		found, failed = p.encoder.onDevice.Finish(metadata)
 	}
 	if err == nil && failed == nil && !few {
-		if pieces := firstsOf(found); firsts/int64(len(pieces)) < leastCopied {
+		if pieces := firstsOf(found); firsts/int64(len(pieces)) < LeastCopied {
 			err = gather()
 		} else {
 			gathered, err = s.a.QueueReads(s.lane, devicememory.Flushes, reads, func() error { return s.copyFirsts(pieces, to) })
+			p.encoder.onDevice.HandOver()
 		}
 	}
 	return found, errors.Join(s.a.Finish(gathered, err), failed)
@@ -123,12 +128,12 @@ func firstsOf(d *checkpoint.Deduplicated) (all []firstPiece) {
 	for i := range d.Map.Regions {
 		l := &d.Map.Regions[i]
 		l.Each(0, l.Size, func(r difference.Run, n uint64) bool {
-			if r.Checkpoint == d.Number && int64(r.Offset) == end { // others repeat what lies before
-				if r.Period > 0 {
-					n = min(n, uint64(r.Period))
-				}
-				all = append(all, firstPiece{i, int64(r.At), int64(n), end})
-				end += int64(n)
+			if r.Period > 0 {
+				n = min(n, uint64(r.Period))
+			}
+			if skip := end - int64(r.Offset); r.Checkpoint == d.Number && skip >= 0 && skip < int64(n) { // a run repeats what lies before, at its beginning or as a whole
+				all = append(all, firstPiece{i, int64(r.At) + skip, int64(n) - skip, end})
+				end += int64(n) - skip
 			}
 			return true
 		})

@@ -133,12 +133,25 @@ func newPath(c *cache.Cache, x *engine.Transfer, o Options) *Path {
 // Move carries out a transfer of what is wanted: of all regions, or, of a fetch, also of some, or of parts of them.
 func Move(c *cache.Cache, x *engine.Transfer, want checkpoint.Selection, o Options) *Result {
 	p := newPath(c, x, o)
+	defer p.leaveTurn()
 	if p.result.Err = p.open(&p.result, want); p.result.Err == nil {
 		p.close(p.runStaged())
 	} else {
 		p.endAnchor(Unused)
 	}
 	return &p.result
+}
+
+// leaveTurn ends the turn of a path that panics, so that no other goroutine waits for it. The panic goes on.
+func (p *Path) leaveTurn() {
+	if cause := recover(); cause != nil {
+		if p.result.Ended != nil {
+			p.c.Lock()
+			p.result.Ended(false)
+			p.c.Unlock()
+		}
+		panic(cause)
+	}
 }
 
 // close makes the result, of a path that was opened and has been run.

@@ -29,6 +29,7 @@ type deviceLineage struct {
 	running  *lineages.Checkpoint // that is not finished
 	finished bool                 // the lineage has the checkpoint as its latest
 	found    *checkpoint.Deduplicated
+	flight   *cache.Flight   // of the checkpoint, once its turn is over; nil: it is not
 	release  func(kept bool) // gives back the memory of the checkpoint; nil: it has none
 }
 
@@ -115,6 +116,7 @@ func (l *deviceLineage) short() error {
 // hold makes the copy that is written need those of the checkpoints that the lineage knows, and makes it forget those that are gone, and some where they are many.
 func (l *deviceLineage) hold() error {
 	w, objects := l.state.Lineage, l.state.Objects
+	l.state.Land(false)
 	l.s.Lock()
 	defer l.s.Leave()
 	var gone []uint32
@@ -125,7 +127,7 @@ func (l *deviceLineage) hold() error {
 		}
 	}
 	for _, number := range w.Known() {
-		if objects[number] == nil {
+		if objects[number] == nil && !l.flies(number) {
 			gone = append(gone, number)
 		}
 	}
@@ -135,10 +137,16 @@ func (l *deviceLineage) hold() error {
 	if err := l.forget(l.tooMany()); err != nil {
 		return err
 	}
-	if !l.s.Engine.NeedParts(l.s.Now(), l.x.Obj, l.objects(w.Known()), l.x.To) {
+	known := slices.DeleteFunc(w.Known(), l.flies) // Finish waits for this one
+	if !l.s.Engine.NeedParts(l.s.Now(), l.x.Obj, l.objects(known), l.x.To) {
 		return path.ErrDeduplication
 	}
 	return nil
+}
+
+// flies tells whether the bytes of a checkpoint are on their way.
+func (l *deviceLineage) flies(number uint32) bool {
+	return l.state.Flight != nil && l.state.Flight.Number == number
 }
 
 // has tells whether the host still has the first occurrences of a checkpoint.
@@ -204,17 +212,36 @@ func (l *deviceLineage) Finish(metadata []byte) (*checkpoint.Deduplicated, error
 	if int64(m.Runs())*bytesOfRun > l.x.Rec.Size/mostOfMap {
 		return nil, path.ErrDeduplication
 	}
+	l.state.Land(true)
 	l.s.Lock()
 	defer l.s.Leave()
-	if !l.s.Engine.NeedParts(l.s.Now(), l.x.Obj, l.objects(d.References), l.x.To) {
-		return nil, path.ErrDeduplication // cannot happen: it needed these before, and others
+	all := l.objects(d.References)
+	if slices.Contains(all, nil) || !l.s.Engine.NeedParts(l.s.Now(), l.x.Obj, all, l.x.To) {
+		return nil, path.ErrDeduplication // the one that was on its way has not arrived, or has gone since
 	}
 	l.found = &checkpoint.Deduplicated{Lineage: d.Seed, Number: l.number, Bytes: int64(d.Stored()), Map: m}
 	return l.found, nil
 }
 
+// HandOver implements path.DeviceLineage.
+func (l *deviceLineage) HandOver() {
+	l.flight = &cache.Flight{Number: l.number, Object: l.x.Obj, Ended: make(chan struct{})}
+	l.state.Flight = l.flight
+	l.release(true)
+	l.area.Turn.Unlock()
+}
+
 // Leave implements path.DeviceLineage.
 func (l *deviceLineage) Leave(ok bool) {
+	arrived := ok && l.found != nil && l.x.Rec.Version.Deduplicated == l.found
+	if !arrived && len(l.x.Obj.Sources(l.x.To)) > 0 { // its plain bytes have moved: they need no others
+		l.s.Engine.NeedNoMore(l.s.Now(), l.x.Obj, l.x.To)
+	}
+	if l.flight != nil {
+		l.flight.Arrived = arrived
+		close(l.flight.Ended)
+		return
+	}
 	defer l.area.Turn.Unlock()
 	if l.running != nil {
 		l.running.Drop()
@@ -222,11 +249,8 @@ func (l *deviceLineage) Leave(ok bool) {
 	if l.release != nil {
 		l.release(l.finished)
 	}
-	switch {
-	case ok && l.found != nil && l.x.Rec.Version.Deduplicated == l.found:
+	if arrived {
 		l.state.Objects[l.number] = l.x.Obj
-	case len(l.x.Obj.Sources(l.x.To)) > 0: // its plain bytes have moved: they need no others
-		l.s.Engine.NeedNoMore(l.s.Now(), l.x.Obj, l.x.To)
 	}
 }
 
