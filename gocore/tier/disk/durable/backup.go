@@ -214,7 +214,7 @@ func (b *Backup) copyOne(x source, buffer []byte, w *window) (*Change, error) {
 	}
 	b.to.identity.locate(&put, off)
 	copies, _ := b.to.identity.claims(&put)
-	wrong := disproved(b.to, &put, copies, w)
+	wrong := disproved(b.to.contents, b.to.Space(), &put, copies, w)
 	if x.damaged = len(wrong) > 0; x.damaged {
 		b.forget(claims, copies, wrong)
 		if b.wrong[x.serial]++; b.wrong[x.serial] < mostTries {
