@@ -187,12 +187,13 @@ def _opened(
     require_choice("verify", verify, Verification)
     require_whole("timeline", timeline, 0)
     reads = mode == "r"
-    directory = paths.directory_of(path, make=not reads)
+    place = _place(path, reads)
+    directory = paths.directory_of(None if place else path, make=not reads)
     sharing = knobs.node_processes()
     host_bytes = host_budget(host, sharing)
     with paths.using(directory):
         disk_bytes = None if reads else disk_budget(disk, directory, sharing)
-        lasting = _lasting(durable, directory, disk_bytes, reads)
+        lasting = place is not None or _lasting(durable, directory, disk_bytes, reads)
         if lasting and not reads and directory is not None:
             paths.require_own(directory)
     if budgets and host_bytes is None:
@@ -215,7 +216,7 @@ def _opened(
     config: dict[str, Any] = {
         "host": host_bytes,
         "disk": disk_bytes,
-        "path": None if directory is None else str(directory),
+        "path": place if directory is None else str(directory),
         "durable": lasting,
         "read_only": reads,
         "flush": tuned.flush if tuned.flush != "auto" else "eager" if lasting else "lazy",
@@ -229,6 +230,22 @@ def _opened(
     if idle is not None:
         config["idle"] = require_seconds("idle", idle)
     return Store(config, tuned.lookahead)
+
+
+def _place(path: str | os.PathLike[str] | None, reads: bool) -> str | None:
+    """The place of an archive in a bucket, which the core can reach; None for every other path."""
+    if not (isinstance(path, str) and path.startswith("s3://")):
+        return None
+    from .archive import buckets  # which brings much that most stores do without
+
+    if not reads:
+        raise InvalidArgument(
+            f"path is {path!r}: an archive in a bucket opens with mode='r'. Nothing was opened. A store on a disk goes "
+            "on to it by archive=, or by velocpy.archive.push."
+        )
+    place = buckets.require_place(path)
+    buckets.reach()
+    return place
 
 
 def _require_kernels() -> None:

@@ -51,7 +51,8 @@ def push(
         all ranks of the run: of a key that the archive has from more of them, the parts of the others are dropped. With
         ``ranks=``, the store of this rank alone. Of a `Store` that is open, everything captured becomes durable first.
     archive
-        A directory, which is made if there is none. One process at a time pushes into it.
+        A directory, which is made if there is none, or ``"s3://bucket/prefix"``. One process at a time pushes into a
+        directory. Into a bucket several may, in turn: of two that change it at once, one begins its batch again.
     ranks
         The communicator of a run whose ranks all make this call: one of mpi4py, or a process group of
         `torch.distributed` with a CPU backend such as gloo (``torch.distributed.group.WORLD``). Stores may lie on disks

@@ -106,13 +106,8 @@ func (i *Image) Whole(records func(give func(record []byte) error) error, keep f
 	if err != nil {
 		return nil, err
 	}
-	next := *i
-	next.packs, next.files = nil, []file{{i.number, f}}
-	for _, x := range i.packs {
-		if keep == nil || keep(x.number) {
-			next.packs = append(next.packs, x)
-		}
-	}
+	next := *i.Without(keep)
+	next.files = []file{{i.number, f}}
 	d := document{store: i.store, number: i.number, mark: whole, packs: next.packs, files: next.files}
 	p := d.encode()
 	if err := i.at.put(catalogsAt+whole.String(), p, true); err != nil {
@@ -120,4 +115,16 @@ func (i *Image) Whole(records func(give func(record []byte) error) error, keep f
 	}
 	next.base, next.length, next.based, next.basedOn = whole, int64(len(p)), len(next.packs), 1
 	return &next, nil
+}
+
+// Without returns the image without the packs that are not needed. keep tells which are; nil: all. No commit of it can be made.
+func (i *Image) Without(keep func(number uint64) bool) *Image {
+	next := *i
+	next.packs = nil
+	for _, x := range i.packs {
+		if keep == nil || keep(x.number) {
+			next.packs = append(next.packs, x)
+		}
+	}
+	return &next
 }

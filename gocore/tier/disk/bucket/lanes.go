@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 
 	"golang.org/x/sys/unix"
 
@@ -14,35 +15,28 @@ import (
 const answerWithin = 20 * 60
 
 // Lanes are the sockets of a program velocpy-s3. Each carries one request at a time.
-type Lanes struct {
-	free  chan socket
-	count int
-}
+type Lanes struct{ free chan socket }
 
-// NewLanes takes sockets over.
+// NewLanes takes sockets over. They are closed, which ends the program, when nothing uses the Lanes any more.
 func NewLanes(descriptors []int) (*Lanes, error) {
-	l := &Lanes{free: make(chan socket, len(descriptors)), count: len(descriptors)}
+	l := &Lanes{make(chan socket, len(descriptors))}
 	for _, fd := range descriptors {
 		if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: answerWithin}); err != nil {
 			return nil, fmt.Errorf("a lane: %w", err)
 		}
 		l.free <- socket(fd)
 	}
+	runtime.AddCleanup(l, closeAll, l.free)
 	return l, nil
 }
 
-// Close waits for the requests in flight and closes the sockets, which ends the program.
-func (l *Lanes) Close() error {
-	var errs []error
-	for range l.count {
-		if s := <-l.free; s >= 0 {
-			errs = append(errs, unix.Close(int(s)))
+// closeAll closes sockets that carry no request.
+func closeAll(free chan socket) {
+	for range cap(free) {
+		if s := <-free; s >= 0 {
+			_ = unix.Close(int(s)) // nothing is written to it any more
 		}
 	}
-	for range l.count {
-		l.free <- -1
-	}
-	return errors.Join(errs...)
 }
 
 // Ask implements Server.
