@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"time"
@@ -60,7 +61,7 @@ func (c *client) do(ctx context.Context, q *lane.Request, body []byte, r *lane.R
 	return errors.New("an operation that this program does not know")
 }
 
-// get reads bytes of an object. minio-go does not repeat a request whose reply was cut, so this function does.
+// get reads bytes of an object. minio-go does not repeat a request whose reply was cut in the middle, so this function does.
 func (c *client) get(ctx context.Context, q *lane.Request, room func(int64) ([]byte, error)) ([]byte, error) {
 	p, err := room(q.Bytes)
 	if err != nil {
@@ -68,35 +69,31 @@ func (c *client) get(ctx context.Context, q *lane.Request, room func(int64) ([]b
 	}
 	at := 0
 	for try := 1; ; try++ {
-		n, err := c.getSome(ctx, q, int64(at), p[at:])
+		n, began, err := c.getSome(ctx, q, int64(at), p[at:])
 		if at += n; err == nil {
 			return p[:at], nil
 		}
-		if try == mostTries || ctx.Err() != nil || n == 0 && !passes(err) {
+		if !began || try == mostTries || ctx.Err() != nil {
 			return nil, err
 		}
-		time.Sleep(time.Duration(try) * 50 * time.Millisecond)
+		time.Sleep(time.Duration(try) * time.Duration(rand.Int64N(int64(100*time.Millisecond))))
 	}
 }
 
-// passes tells whether a request that has failed in the middle of its reply may succeed when it is sent again.
-func passes(err error) bool {
-	var of minio.ErrorResponse
-	return !errors.As(err, &of)
-}
-
-// getSome reads the rest of a range, and returns how much of it has come. A range beyond the object's end is cut.
-func (c *client) getSome(ctx context.Context, q *lane.Request, done int64, p []byte) (int, error) {
+// getSome reads the rest of a range, and returns how much of it has come. A range beyond the object's end is cut. began tells whether the server has begun to
+// send it.
+func (c *client) getSome(ctx context.Context, q *lane.Request, done int64, p []byte) (n int, began bool, err error) {
 	var o minio.GetObjectOptions
 	from := q.From + done
 	o.Set("Range", "bytes="+strconv.FormatInt(from, 10)+"-"+strconv.FormatInt(from+int64(len(p))-1, 10))
 	reader, info, _, err := c.GetObject(ctx, q.Bucket, q.Key, o)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	defer reader.Close()
 	p = p[:min(int64(len(p)), info.Size)]
-	return io.ReadFull(reader, p)
+	n, err = io.ReadFull(reader, p)
+	return n, true, err
 }
 
 func (c *client) put(ctx context.Context, q *lane.Request, body []byte) error {

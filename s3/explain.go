@@ -18,6 +18,7 @@ var kinds = map[string]lane.Why{
 	minio.PreconditionFailed:      lane.Exists,
 	"ConditionalRequestConflict":  lane.Exists,
 	minio.NoSuchKey:               lane.Absent,
+	"InvalidRange":                lane.Absent, // the object is empty
 	"NoSuchUpload":                lane.Absent,
 	minio.NoSuchBucket:            lane.NoBucket,
 	"InvalidBucketName":           lane.NoBucket,

@@ -87,13 +87,21 @@ func (b *Bucket) Place() string { return scheme + b.name + "/" + strings.TrimSuf
 // Costs returns what was asked of the server so far.
 func (b *Bucket) Costs() Costs { return Costs{b.requests.Load(), b.sent.Load(), b.received.Load()} }
 
+// mostSends is how often bytes are sent that the server has not got as they are.
+const mostSends = 3
+
 // ask sends a request, and returns how many bytes have come.
-func (b *Bucket) ask(q lane.Request, body, into []byte) (lane.Reply, int, error) {
+func (b *Bucket) ask(q lane.Request, body, into []byte) (r lane.Reply, n int, err error) {
 	q.Bucket = b.name
-	r, n, err := b.server.Ask(&q, body, into)
-	b.requests.Add(r.Requests)
-	b.sent.Add(r.Sent)
-	b.received.Add(r.Received)
+	for range mostSends {
+		r, n, err = b.server.Ask(&q, body, into)
+		b.requests.Add(r.Requests)
+		b.sent.Add(r.Sent)
+		b.received.Add(r.Received)
+		if err != nil || r.Why != lane.Altered {
+			break
+		}
+	}
 	if err == nil && r.Why != "" {
 		err = b.failure(q.Key, &r)
 	}

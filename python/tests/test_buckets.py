@@ -1,0 +1,595 @@
+"""Archives in a bucket of an object store: a real server, faults on the way to it, and processes that are killed."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from object_store import BUCKET, SECRET, Fault, Proxy, Request, Server, environment, proxied, serving
+from test_archive import SIZES, compute, require, same, state_of
+
+import velocpy
+from velocpy import errors, ondisk
+from velocpy.archive import Destination, buckets, part, pull, push
+from velocpy.cli import main
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The server of all tests here."""
+    with serving(tmp_path_factory.mktemp("objects")) as running:
+        yield running
+
+
+@pytest.fixture
+def reached(server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
+    """The same, and the environment that reaches it."""
+    use(monkeypatch, server.url)
+    return server
+
+
+@pytest.fixture
+def proxy(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
+    """A proxy before the server, and the environment that reaches it."""
+    with proxied(server) as running:
+        use(monkeypatch, running.url)
+        yield running
+
+
+def use(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    for name, value in environment(url).items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def prefix() -> str:
+    """A prefix of its own for each test."""
+    return f"run-{next(_numbers)}"
+
+
+@pytest.fixture
+def place(prefix: str) -> str:
+    return f"s3://{BUCKET}/{prefix}"
+
+
+def add(store: Path, rank: int, step: int, **options: Any) -> None:
+    """A rank goes on."""
+    with velocpy.open(store, **SIZES) as opened:
+        history = opened.history("forward", **options)
+        history.checkpoint(step, **state_of(rank, step), meta={"loss": step / 2}).wait("disk")
+
+
+@pytest.mark.parametrize("options", [{}, {"reduce": "codec"}, {"reduce": "tree", "chunk": 64}, {"reduce": "reference"}])
+def test_what_ranks_have_kept_comes_back(options: dict[str, Any], reached: Server, place: str, tmp_path: Path) -> None:
+    stores = compute(tmp_path, 3, range(6), **options)
+    done = push(stores, place)
+    assert (done.keys, done.parts, done.known, done.files) == (6, 18, 0, 1)
+    assert done.sent_nbytes > done.nbytes
+    assert done.requests > 3
+    require(place, 3, range(6))  # type: ignore[arg-type]
+    forms = {entry.form for rank in range(3) for entry in ondisk.checkpoints(place, part("forward", rank))}  # type: ignore[arg-type]
+    assert forms == {entry.form for store in stores for entry in ondisk.checkpoints(store, "forward")}
+    again = push(stores, place)
+    assert (again.keys, again.known, again.files, again.sent_nbytes) == (0, 6, 0, 0), "nothing is sent twice"
+    for rank, store in enumerate(stores):
+        add(store, rank, 6, **options)
+    more = push(stores, place)
+    assert (more.keys, more.parts, more.known) == (1, 3, 6)
+    require(place, 3, range(7))  # type: ignore[arg-type]
+    pulled = pull(place, tmp_path / "again", rank=1)
+    assert (pulled.checkpoints, pulled.damaged) == (7, 0)
+    with velocpy.open(tmp_path / "again", mode="r", host="16MiB") as store:
+        assert all(same(store.history("forward").restore(step), 1, step) for step in range(7))
+
+
+def test_a_pack_of_many_parts_has_its_bytes(reached: Server, place: str, tmp_path: Path) -> None:
+    large = np.random.default_rng(1).integers(0, 256, 70 << 20, np.uint8)
+    with velocpy.open(tmp_path / "rank-0", host="256MiB", disk="1GiB") as store:
+        store.history("forward").checkpoint(0, u=large, v=np.arange(5))
+    done = push([tmp_path / "rank-0"], place)
+    assert done.requests >= 5, "it went in parts"
+    with velocpy.open(place, mode="r", host="256MiB") as archive:
+        restored = archive.history(part("forward", 0)).restore(0)
+        assert np.array_equal(restored["u"], large)
+        assert restored["v"].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_keys_are_replaced_and_stale_parts_go(reached: Server, place: str, tmp_path: Path) -> None:
+    stores = compute(tmp_path, 3, range(2))
+    push(stores, place)
+    with velocpy.open(stores[0], **SIZES) as store:
+        store.history("forward").checkpoint(1, **state_of(0, 9), meta={})
+    push(stores[:2], place)
+    with velocpy.open(place, mode="r", host="16MiB") as archive:
+        assert archive.history("forward").restore(1)["ranks"].tolist() == [0, 1]
+        assert same(archive.history(part("forward", 0)).restore(1), 0, 9)
+        assert same(archive.history(part("forward", 1)).restore(1), 1, 1)
+        assert 1 not in archive.history(part("forward", 2))
+
+
+def test_an_open_reader_sees_what_it_saw_and_refreshes(reached: Server, place: str, tmp_path: Path) -> None:
+    stores = compute(tmp_path, 1, range(2))
+    push(stores, place)
+    with velocpy.open(place, mode="r", host="16MiB") as archive:
+        seen = archive.history(part("forward", 0))
+        add(stores[0], 0, 2)
+        push(stores, place)
+        assert sorted(seen) == [0, 1]
+        assert same(seen.restore(1), 0, 1)
+        archive.refresh()
+        assert sorted(seen) == [0, 1, 2]
+        assert same(seen.restore(2), 0, 2)
+        assert archive.path is None
+
+
+def test_many_commits_need_few_requests_to_open(proxy: Proxy, place: str, tmp_path: Path) -> None:
+    stores = compute(tmp_path, 1, range(1))
+    for step in range(1, 40):
+        push(stores, place)
+        add(stores[0], 0, step)
+    push(stores, place)
+    proxy.seen.clear()
+    assert ondisk.contents(place).histories[0].checkpoints == 40  # type: ignore[arg-type]
+    kinds = [request.kind() for request in proxy.seen]
+    assert kinds.count("GET ?list-type") == 1
+    assert len(kinds) <= 4, kinds
+
+
+def test_commands_work_on_a_bucket(reached: Server, place: str, tmp_path: Path) -> None:
+    stores = compute(tmp_path, 2, range(3))
+
+    def run(*arguments: str) -> Any:
+        done = CliRunner().invoke(main, arguments)
+        assert done.exit_code == 0, (done.output, done.exception)
+        return done.output
+
+    said = json.loads(run("push", *map(str, stores), place, "--json"))
+    assert (said["keys"], said["parts"], said["files"]) == (3, 6, 1)
+    assert said["requests"] > 0
+    assert "3 were there" in run("push", *map(str, stores), place)
+    assert json.loads(run("ls", place, "forward", "--json").splitlines()[0])["key"] == 0
+    assert "slow" in run("show", place, "rank 1/forward", "2")
+    assert "no damage" in run("check", place, "--read-data")
+    assert "3 checkpoints of rank 1" in run("pull", place, str(tmp_path / "again"), "--rank", "1")
+    run("export", place, "rank 1/forward", "2", str(tmp_path / "two.npz"))
+    with np.load(tmp_path / "two.npz") as exported:
+        assert np.array_equal(exported["slow"], state_of(1, 2)["slow"])
+    run("backup", place, str(tmp_path / "copy"))
+    assert ondisk.check(tmp_path / "copy", read_data=True).sound
+    assert "0 files would be removed" in run("gc", place, "--dry-run")
+
+
+# What is refused.
+
+
+def test_wrong_places_are_refused(reached: Server, prefix: str, place: str, tmp_path: Path) -> None:
+    stores = compute(tmp_path, 1, range(1))
+    for wrong in ("s3://", f"s3://{BUCKET}", f"s3://{BUCKET}/", f"s3://{BUCKET}/a//b", "s3:///a"):
+        with pytest.raises(errors.InvalidArgument, match="prefix"):
+            push(stores, wrong)
+        with pytest.raises(errors.InvalidArgument, match="prefix"):
+            velocpy.open(wrong, mode="r", host="16MiB")
+    with pytest.raises(errors.TierIOError, match='no bucket "missing"'):
+        push(stores, "s3://missing/run")
+    with pytest.raises(errors.NotAStore):
+        ondisk.contents(place)  # type: ignore[arg-type]
+    with pytest.raises(errors.NotAStore):
+        velocpy.open(place, mode="r", host="16MiB")
+    with pytest.raises(errors.InvalidArgument, match="mode='r'"):
+        velocpy.open(place, host="16MiB", disk="1GiB")
+    with pytest.raises(errors.InvalidArgument, match="files"):
+        push(stores, place, files=2)
+    assert reached.files(prefix) == []
+
+
+def test_objects_of_others_are_left_alone(reached: Server, prefix: str, place: str, tmp_path: Path) -> None:
+    theirs = reached.folder / BUCKET / prefix / "data.bin"
+    theirs.parent.mkdir()
+    theirs.write_bytes(b"theirs")
+    with pytest.raises(errors.InvalidArgument, match="objects of others"):
+        push(compute(tmp_path, 1, range(1)), place)
+    assert reached.files(prefix) == [theirs]
+    assert theirs.read_bytes() == b"theirs"
+
+
+def test_wrong_credentials_are_denied_and_never_told(
+    reached: Server, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    stores = compute(tmp_path, 1, range(1))
+    push(stores, place)
+    caplog.set_level(logging.DEBUG)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hush-" + SECRET)
+    for call in (lambda: push(stores, place), lambda: ondisk.contents(place)):  # type: ignore[arg-type]
+        with pytest.raises(errors.AccessDenied, match="credentials") as caught:
+            call()
+        assert isinstance(caught.value, PermissionError)
+        assert "hush" not in str(caught.value) + repr(caught.value.__cause__) + caplog.text
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(errors.AccessDenied, match="credentials"):
+        ondisk.contents(place)  # type: ignore[arg-type]
+    (tmp_path / ".aws").mkdir()
+    (tmp_path / ".aws" / "credentials").write_text(
+        f"[other]\naws_access_key_id = throwaway\naws_secret_access_key = {SECRET}\n"
+    )
+    monkeypatch.setenv("AWS_PROFILE", "other")
+    assert push(stores, place).known == 1, "a profile in ~/.aws is found"
+
+
+def test_without_a_server_it_ends(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, "http://127.0.0.1:1")
+    with pytest.raises(errors.TierIOError, match="refused"):
+        push(compute(tmp_path, 1, range(1)), place)
+    use(monkeypatch, "nonsense")
+    with pytest.raises(errors.TierIOError, match="AWS_ENDPOINT_URL"):
+        ondisk.contents(place)  # type: ignore[arg-type]
+
+
+def test_later_versions_are_told(reached: Server, prefix: str, place: str, tmp_path: Path) -> None:
+    stores = compute(tmp_path, 1, range(1))
+    push(stores, place)
+    identity = reached.folder / BUCKET / prefix / "velocpy.store"
+    content = identity.read_bytes()
+    later = bytearray(content[:4096])
+    later[8] = 2
+    later[48:56] = _xxh3(bytes(later[:48]))
+    identity.write_bytes(bytes(later) * 2)
+    with pytest.raises(errors.FormatTooNew):
+        push(stores, place)
+    identity.write_bytes(content)
+    (commit,) = reached.files(f"{prefix}/commits")
+    body = bytearray(commit.read_bytes()[:-8])
+    body[8] = 2
+    commit.write_bytes(bytes(body) + _xxh3(bytes(body)))
+    with pytest.raises(errors.FormatTooNew):
+        ondisk.contents(place)  # type: ignore[arg-type]
+
+
+def _xxh3(content: bytes) -> bytes:
+    xxhash = pytest.importorskip("xxhash")
+    return xxhash.xxh3_64_intdigest(content).to_bytes(8, "little")
+
+
+def test_without_the_program_the_call_says_so(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(buckets, "PROGRAM", "velocpy-missing")
+    monkeypatch.setenv("AWS_PROFILE", "none that a running program has")
+    with pytest.raises(errors.TierUnavailable, match="velocpy-missing"):
+        ondisk.contents(place)  # type: ignore[arg-type]
+
+
+# Faults on the way.
+
+
+@pytest.mark.parametrize("status", [500, 503])
+@pytest.mark.parametrize(
+    "kind", ["GET velocpy.store", "PUT velocpy.store", "GET ?list-type", "PUT packs", "PUT commits", "GET commits"]
+)
+def test_a_request_that_fails_once_is_repeated(
+    kind: str, status: int, proxy: Proxy, place: str, tmp_path: Path
+) -> None:
+    stores = compute(tmp_path, 2, range(2))
+    if kind == "GET commits":
+        push(stores[:1], place)
+    proxy.fail_once(kind, Fault(status=status))
+    assert push(stores, place).keys == 2
+    assert [code for request, code in proxy.statuses if request.kind() == kind][:2] == [status, 200 if kind != "GET velocpy.store" else 404]
+    require(place, 2, range(2))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", ["PUT velocpy.store", "PUT packs", "PUT commits"])
+def test_a_lost_reply_counts_once(kind: str, proxy: Proxy, prefix: str, place: str, server: Server, tmp_path: Path) -> None:
+    stores = compute(tmp_path, 2, range(2))
+    proxy.fail_once(kind, Fault(lose_reply=True))
+    assert push(stores, place).keys == 2
+    assert len([request for request in proxy.seen if request.kind() == kind]) >= 2, "it was sent again"
+    assert len(server.files(f"{prefix}/commits")) == 1
+    assert len(server.files(f"{prefix}/packs")) == 1
+    require(place, 2, range(2))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("cut", [0, 1, 5000])
+def test_a_cut_reply_is_read_to_its_end(cut: int, proxy: Proxy, place: str, tmp_path: Path) -> None:
+    stores = compute(tmp_path, 1, range(1))
+    push(stores, place)
+    proxy.fail_once("GET packs", Fault(cut=cut))
+    with velocpy.open(place, mode="r", host="16MiB") as archive:
+        assert same(archive.history(part("forward", 0)).restore(0), 0, 0)
+    assert len([request for request in proxy.seen if request.kind() == "GET packs"]) >= 2
+
+
+def test_bytes_that_change_on_the_way_there_are_sent_again(proxy: Proxy, place: str, tmp_path: Path) -> None:
+    stores = compute(tmp_path, 1, range(2))
+    for kind in ("PUT packs", "PUT commits", "PUT velocpy.store"):
+        proxy.fail_once(kind, Fault(alter_sent=True))
+        push(stores, f"{place}/{kind[4:]}")
+        assert any(request.kind() == kind and code >= 400 for request, code in proxy.statuses), "the server has noticed"
+        require(f"{place}/{kind[4:]}", 1, range(2))  # type: ignore[arg-type]
+
+
+def test_bytes_that_change_on_the_way_back_are_noticed(proxy: Proxy, place: str, tmp_path: Path) -> None:
+    push(compute(tmp_path, 1, range(2)), place)
+    proxy.fail_once("GET commits", Fault(alter_received=True))
+    require(place, 1, range(2))  # type: ignore[arg-type]
+    proxy.fault = lambda request: Fault(alter_received=True) if request.kind() == "GET packs" else None
+    with velocpy.open(place, mode="r", host="16MiB") as archive:
+        with pytest.raises(errors.CorruptCheckpoint):
+            archive.history(part("forward", 0)).restore(0)
+    assert not ondisk.check(place, read_data=True).sound  # type: ignore[arg-type]
+    proxy.fault = lambda request: Fault(alter_received=True) if request.kind() == "GET commits" else None
+    with pytest.raises(errors.DamagedStore):
+        ondisk.contents(place)  # type: ignore[arg-type]
+
+
+def test_a_wrong_etag_of_a_part_fails_the_upload(proxy: Proxy, place: str, tmp_path: Path) -> None:
+    with velocpy.open(tmp_path / "rank-0", host="128MiB", disk="1GiB") as store:
+        store.history("forward").checkpoint(0, u=np.ones(20 << 20, np.uint8))
+    proxy.fail_once("PUT packs?uploadId", Fault(headers={"Etag": '"0123456789abcdef0123456789abcdef"'}))
+    proxy.fault, choose = None, proxy.fault
+    wrong = [Fault(headers={"Etag": '"0123456789abcdef0123456789abcdef"'})]
+    proxy.fault = lambda request: wrong.pop() if wrong and "partNumber" in request.path else None
+    del choose
+    with pytest.raises(errors.TierIOError, match="InvalidPart"):
+        push([tmp_path / "rank-0"], place)
+    assert ondisk.contents(place).histories == ()  # type: ignore[arg-type]
+    assert push([tmp_path / "rank-0"], place).keys == 1
+
+
+def test_a_server_that_keeps_failing_ends_the_push(proxy: Proxy, place: str, tmp_path: Path) -> None:
+    stores = compute(tmp_path, 1, range(2))
+    push(stores, place)
+    add(stores[0], 0, 2)
+    proxy.fault = lambda request: Fault(status=503) if request.method == "PUT" else None
+    with pytest.raises(errors.TierIOError):
+        push(stores, place)
+    proxy.fault = None
+    require(place, 1, range(2))  # type: ignore[arg-type]
+    assert push(stores, place).keys == 1
+
+
+# Several writers.
+
+
+def test_of_two_pushes_one_begins_again(proxy: Proxy, prefix: str, place: str, server: Server, tmp_path: Path) -> None:
+    """The first one waits with its commit until the second one has made the same number."""
+    first, second = compute(tmp_path / "first", 1, range(3)), compute(tmp_path / "second", 1, range(5))
+    push(first, place, histories=["none"])
+    held = []
+
+    def choose(request: Request) -> Fault | None:
+        if request.kind() == "PUT commits" and not held:
+            held.append(request)
+            return Fault(before=lambda: held.append(push({1: second[0]}, place)))  # type: ignore[arg-type]
+        return None
+
+    proxy.fault = choose
+    done = push({0: first[0]}, place, partial=True)
+    assert done.keys == 3
+    assert 412 in [code for request, code in proxy.statuses if request.kind() == "PUT commits"], "the server has refused it"
+    with velocpy.open(place, mode="r", host="16MiB") as archive:
+        assert sorted(archive.history(part("forward", 0))) == [0, 1, 2]
+        assert sorted(archive.history("forward")) == [0, 1, 2, 3, 4]
+    assert ondisk.check(place, read_data=True).sound  # type: ignore[arg-type]
+
+
+def test_many_pushes_at_once_lose_nothing(reached: Server, place: str, tmp_path: Path) -> None:
+    stores = {rank: compute(tmp_path / str(rank), 1, range(3), )[0] for rank in range(4)}
+    results: dict[int, Any] = {}
+
+    def bring(rank: int) -> None:
+        with velocpy.open(stores[rank], **SIZES) as store:  # a history of its own: no push drops another's parts
+            store.history(f"h{rank}").checkpoint(0, u=np.full(10, rank)).wait("disk")
+        while rank not in results:
+            with contextlib.suppress(errors.StoreLocked):
+                results[rank] = push({rank: stores[rank]}, place, histories=[f"h{rank}"])
+
+    threads = [threading.Thread(target=bring, args=(rank,)) for rank in stores]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with velocpy.open(place, mode="r", host="16MiB") as archive:
+        for rank in stores:
+            assert archive.history(part(f"h{rank}", rank)).restore(0)["u"].tolist() == [rank] * 10
+    assert ondisk.check(place, read_data=True).sound  # type: ignore[arg-type]
+
+
+def test_the_loser_of_every_race_is_told(proxy: Proxy, place: str, tmp_path: Path) -> None:
+    mine, theirs = compute(tmp_path / "mine", 1, range(1)), compute(tmp_path / "theirs", 1, range(1))
+    steps = itertools.count(1)
+
+    def overtake() -> None:
+        proxy.fault = None
+        add(theirs[0], 0, next(steps))
+        push({1: theirs[0]}, place, partial=True)
+        proxy.fault = choose
+
+    def choose(request: Request) -> Fault | None:
+        return Fault(before=overtake) if request.kind() == "PUT commits" else None
+
+    proxy.fault = choose
+    with pytest.raises(errors.StoreLocked, match="another process keeps changing"):
+        push(mine, place)
+    proxy.fault = None
+    assert ondisk.check(place, read_data=True).sound  # type: ignore[arg-type]
+
+
+# Killed processes, and what they leave.
+
+_PUSH = """
+import sys
+from velocpy.archive import push
+print(push(sys.argv[2:], sys.argv[1]).keys)
+"""
+
+
+def test_a_push_that_is_killed_leaves_old_or_new(
+    proxy: Proxy, prefix: str, place: str, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kills at every request of a push, before it is carried out and after."""
+    stores = compute(tmp_path, 2, range(2))
+    push(stores, place)
+    for rank, store in enumerate(stores):
+        add(store, rank, 2)
+    calm = len(proxy.seen)
+    push(stores, f"{place}-calm")
+    needed = len(proxy.seen) - calm
+    kills = 0
+    for number, carried_out in itertools.product(range(needed), (False, True)):
+        process = subprocess.Popen(
+            [sys.executable, "-c", _PUSH, place, *map(str, stores)],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        )  # fmt: skip
+        began = len(proxy.seen)
+
+        def kill() -> None:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+
+        def choose(request: Request) -> Fault | None:
+            if request.number - began != number:
+                return None
+            if carried_out:
+                return Fault(lose_reply=True)
+            return Fault(before=kill, status=503)
+
+        proxy.fault = choose
+        if carried_out:
+            while process.poll() is None and len(proxy.seen) <= began + number:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(0.01)
+            process.send_signal(signal.SIGKILL)
+        process.communicate()
+        kills += process.returncode == -signal.SIGKILL
+        proxy.fault = None
+        found = sorted(checkpoint.key for checkpoint in ondisk.checkpoints(place, "forward"))  # type: ignore[arg-type]
+        assert found in ([0, 1], [0, 1, 2])
+        require(place, 2, found)  # type: ignore[arg-type]
+    assert kills >= needed
+    push(stores, place)
+    require(place, 2, range(3))  # type: ignore[arg-type]
+    assert len(server.files(f"{prefix}/packs")) >= 2
+    ondisk.collect(place, age=0)  # type: ignore[arg-type]
+    assert len(server.files(f"{prefix}/packs")) == 2, "what was left is gone"
+    assert [path for path in server.files(prefix) if "multipart" in str(path)] == []
+    require(place, 2, range(3))  # type: ignore[arg-type]
+
+
+def test_the_program_that_is_killed_is_started_again(reached: Server, place: str, tmp_path: Path) -> None:
+    stores = compute(tmp_path, 1, range(1))
+    push(stores, place)
+    with velocpy.open(place, mode="r", host="16MiB") as archive:
+        buckets._running[-1].process.kill()
+        buckets._running[-1].process.wait()
+        with pytest.raises(errors.VelocError, match="velocpy-s3"):
+            archive.history(part("forward", 0)).restore(0)
+    require(place, 1, range(1))  # type: ignore[arg-type]
+
+
+def test_the_program_ends_with_its_process(reached: Server, place: str, tmp_path: Path) -> None:
+    code = """
+import os, sys
+from velocpy import ondisk
+from velocpy.archive import buckets
+try:
+    ondisk.contents(sys.argv[1])
+except FileNotFoundError:
+    pass
+print(buckets._running[-1].process.pid, flush=True)
+os.kill(os.getpid(), 9)
+"""
+    done = subprocess.run([sys.executable, "-c", code, place], capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    pid = int(done.stdout)
+    with contextlib.suppress(ProcessLookupError):
+        while "velocpy-s3" in Path(f"/proc/{pid}/cmdline").read_text() if Path(f"/proc/{pid}").exists() else False:
+            os.kill(pid, 0)
+
+
+def test_collecting_leaves_what_checkpoints_need(reached: Server, prefix: str, place: str, tmp_path: Path) -> None:
+    stores = compute(tmp_path, 1, range(2))
+    push(stores, place)
+    with velocpy.open(stores[0], **SIZES) as store:
+        for step in range(2):
+            store.history("forward").checkpoint(step, **state_of(0, step), meta={"loss": step / 2})
+    push(stores, place)  # the keys are replaced, so the first pack has nothing but dead bytes
+    (reached.folder / BUCKET / prefix / "packs" / "0000000000000000-left").write_bytes(b"of a push that has died")
+    foreseen = ondisk.collect(place, dry_run=True, age=0)  # type: ignore[arg-type]
+    assert foreseen.removed_files >= 2
+    assert len(reached.files(f"{prefix}/packs")) == 3
+    assert ondisk.collect(place, age=3600).removed_files == 0, "all is young"  # type: ignore[arg-type]
+    assert len(reached.files(f"{prefix}/packs")) == 3
+    assert ondisk.collect(place, age=0).removed_files >= 2  # type: ignore[arg-type]
+    assert len(reached.files(f"{prefix}/packs")) == 1
+    require(place, 1, range(2))  # type: ignore[arg-type]
+    add(stores[0], 0, 2)
+    push(stores, place)
+    require(place, 1, range(3))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("options", [{}, {"reduce": "tree", "chunk": 64}])
+def test_flipped_bits_are_found(options: dict[str, Any], reached: Server, prefix: str, place: str, tmp_path: Path) -> None:
+    push(compute(tmp_path, 2, range(4), **options), place)
+    (pack,) = reached.files(f"{prefix}/packs")
+    content = pack.read_bytes()
+    rng = np.random.default_rng(7)
+    found = 0
+    for at in rng.integers(0, len(content), 30).tolist():
+        pack.write_bytes(content[:at] + bytes([content[at] ^ 4]) + content[at + 1 :])
+        report = ondisk.check(place, read_data=True)  # type: ignore[arg-type]
+        found += not report.sound
+        with velocpy.open(place, mode="r", host="16MiB") as archive:
+            for rank, step in itertools.product(range(2), range(4)):
+                with contextlib.suppress(errors.CorruptCheckpoint):
+                    assert same(archive.history(part("forward", rank)).restore(step), rank, step), "wrong bytes came back"
+    assert found > 3, "padding alone has no checksum"
+    pack.write_bytes(content)
+    assert ondisk.check(place, read_data=True).sound  # type: ignore[arg-type]
+
+
+def test_damage_in_a_store_does_not_get_there(reached: Server, place: str, tmp_path: Path) -> None:
+    stores = compute(tmp_path, 2, range(3), reduce="codec")
+    (data,) = sorted(stores[1].glob("data-*"))
+    extent = ondisk.describe(stores[1], "forward", 1).extents[0]
+    with data.open("r+b") as file:
+        file.seek(extent.offset + 100)
+        byte = file.read(1)
+        file.seek(extent.offset + 100)
+        file.write(bytes([byte[0] ^ 1]))
+    done = push(stores, place)
+    assert done.keys == 2
+    assert len(done.damaged) == 1
+    assert "rank 1" in done.damaged[0]
+    assert sorted(entry.key for entry in ondisk.checkpoints(place, "forward")) == [0, 2]  # type: ignore[arg-type]
+    assert ondisk.check(place, read_data=True).sound  # type: ignore[arg-type]
+
+
+# While a run goes on.
+
+
+def test_a_store_sends_what_it_keeps(reached: Server, place: str, tmp_path: Path) -> None:
+    to = Destination(place, every=0.05)
+    with velocpy.open(tmp_path / "rank-0", **SIZES, archive=to) as store:
+        for step in range(4):
+            ticket = store.history("forward").checkpoint(step, **state_of(0, step), meta={"loss": step / 2})
+        ticket.wait("archive", timeout=120)
+        stats = store.stats()["archive"]
+    assert stats is not None
+    assert stats["requests"] > 0
+    assert stats["sent_bytes"] > stats["bytes"] > 0
+    require(place, 1, range(4))  # type: ignore[arg-type]
