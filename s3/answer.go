@@ -15,7 +15,7 @@ import (
 	"velocpy/gocore/base/lane"
 )
 
-// checksumHeader makes the server compare the bytes that it has got with their CRC-32C.
+// checksumHeader makes the server compare the bytes that it has got with their CRC-32C. The header is signed, so the body need not be.
 const checksumHeader = "X-Amz-Checksum-Crc32c"
 
 // answer carries a request out. The costs of requests of other lanes at the same time may be counted here or there, and all of them once.
@@ -97,7 +97,7 @@ func (c *client) getSome(ctx context.Context, q *lane.Request, done int64, p []b
 }
 
 func (c *client) put(ctx context.Context, q *lane.Request, body []byte) error {
-	o := minio.PutObjectOptions{UserMetadata: map[string]string{checksumHeader: q.Sum}}
+	o := minio.PutObjectOptions{UserMetadata: map[string]string{checksumHeader: q.Sum}, DisableContentSha256: true}
 	if q.New {
 		o.SetMatchETagExcept("*")
 	}
@@ -130,7 +130,7 @@ func (c *client) remove(ctx context.Context, q *lane.Request) error {
 }
 
 func (c *client) part(ctx context.Context, q *lane.Request, body []byte) (lane.Tag, error) {
-	o := minio.PutObjectPartOptions{CustomHeader: http.Header{checksumHeader: {q.Sum}}}
+	o := minio.PutObjectPartOptions{CustomHeader: http.Header{checksumHeader: {q.Sum}}, DisableContentSha256: true}
 	got, err := c.PutObjectPart(ctx, q.Bucket, q.Key, q.Upload, q.Number, bytes.NewReader(body), int64(len(body)), o)
 	return lane.Tag{Number: q.Number, ETag: got.ETag, Sum: q.Sum}, err
 }

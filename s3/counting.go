@@ -38,11 +38,11 @@ func (c *counting) RoundTrip(q *http.Request) (*http.Response, error) {
 	return r, nil
 }
 
-// age is how long ago a time of the server was.
+// age is how long ago a time of the server was, by a clock that counts seconds.
 func (c *counting) age(of time.Time) float64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return time.Now().Add(c.ahead).Sub(of).Seconds()
+	return max(time.Now().Add(c.ahead).Sub(of).Seconds(), 0)
 }
 
 type countedBody struct {

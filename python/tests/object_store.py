@@ -109,7 +109,7 @@ class Request:
         """What it asks for: "PUT commits", "GET packs", "POST packs?uploads", …"""
         where, _, query = self.path.partition("?")
         place = re.search("/(commits|catalogs|packs|velocpy.store)", where)
-        asks = re.search("(list-type|uploads|uploadId|partNumber|location)", query)
+        asks = re.search("(list-type|uploads|partNumber|uploadId|location)", query)
         return f"{self.method} {place[1] if place else ''}{'?' + asks[1] if asks else ''}"
 
 
@@ -188,7 +188,8 @@ def proxied(server: Server) -> Iterator[Proxy]:
                 return
             if fault.alter_received and content:
                 content = bytes([content[0] ^ 1]) + content[1:]
-            headers = {name: value for name, value in reply.getheaders() if name.lower() != "transfer-encoding"}
+            left_out = {"transfer-encoding", *map(str.lower, fault.headers)}
+            headers = {name: value for name, value in reply.getheaders() if name.lower() not in left_out}
             self._answer(request, reply.status, headers | dict(fault.headers), content, fault)
 
         def _answer(self, request: Request, status: int, headers: Mapping[str, str], body: bytes, fault: Fault) -> None:
