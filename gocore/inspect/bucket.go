@@ -14,6 +14,9 @@ import (
 // errNoRepair: an archive in a bucket is not repaired.
 var errNoRepair = errors.New("an archive in a bucket cannot be repaired there; `velocpy pull` makes stores of what can be read")
 
+// atOnce is how much of a pack a copy asks for at once: as many requests as there are lanes, of the length of a read.
+const atOnce = 32 << 20
+
 // useLanes makes the sockets of a program velocpy-s3 the way to buckets that are opened from now on.
 func (d *Desk) useLanes(q *Request) ([]byte, error) {
 	lanes, err := bucket.NewLanes(q.Descriptors)
@@ -54,7 +57,7 @@ func FromBucket(reach *bucket.Reach, place string) (o durable.Options, err error
 	if err != nil {
 		return o, err
 	}
-	return durable.Options{FS: image.FS(), Dir: place}, nil
+	return durable.Options{FS: image.FS(), Dir: place, AtOnce: atOnce}, nil
 }
 
 // collectBucket removes what an archive in a bucket does not need.

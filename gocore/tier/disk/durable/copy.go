@@ -100,9 +100,9 @@ func (e SourceError) Error() string { return e.Err.Error() }
 
 func (e SourceError) Unwrap() error { return e.Err }
 
-// CopyRange copies a range of one space to an offset of another, through a buffer. seen is called with the bytes, in their order; nil: it is not. An error of the
+// CopyRange copies a range of a space, which from reads, to an offset of another, through a buffer. seen is called with the bytes, in their order; nil: it is not. An error of the
 // source is a SourceError.
-func CopyRange(from *segment.Space, off, end int64, to *segment.Space, at int64, buffer []byte, seen func(p []byte)) error {
+func CopyRange(from reader, off, end int64, to *segment.Space, at int64, buffer []byte, seen func(p []byte)) error {
 	for done := off; done < end; {
 		p := buffer[:min(end-done, int64(len(buffer)))]
 		if err := from.Read(done, p); err != nil {
