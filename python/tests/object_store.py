@@ -33,9 +33,19 @@ def built() -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)  # of several test processes one builds it
         if not program.exists():
             partial = program.with_suffix(".partial")
-            command = ["go", "build", "-C", str(MODULE), "-o", str(partial), "github.com/versity/versitygw/cmd/versitygw"]
+            command = [
+                "go",
+                "build",
+                "-C",
+                str(MODULE),
+                "-o",
+                str(partial),
+                "github.com/versity/versitygw/cmd/versitygw",
+            ]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
-            assert done.returncode == 0, f"versitygw, which the tests of archives in buckets need, cannot be built: {done.stderr}"
+            assert done.returncode == 0, (
+                f"versitygw, which the tests of archives in buckets need, cannot be built: {done.stderr}"
+            )
             partial.replace(program)
     return program
 
@@ -128,8 +138,9 @@ class Fault:
     alter_received: bool = False
     #: Headers of the reply that are replaced.
     headers: Mapping[str, str] = field(default_factory=dict)
-    #: Called before anything is done.
+    #: Called before anything is done, and when the server has carried it out.
     before: Callable[[], None] | None = None
+    after: Callable[[], None] | None = None
 
 
 @dataclass
@@ -183,6 +194,8 @@ def proxied(server: Server) -> Iterator[Proxy]:
                 content = reply.read()
             finally:
                 upstream.close()
+            if fault.after:
+                fault.after()
             if fault.lose_reply:
                 self.close_connection = True
                 return

@@ -7,6 +7,7 @@ import itertools
 import json
 import logging
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -81,8 +82,8 @@ def test_what_ranks_have_kept_comes_back(options: dict[str, Any], reached: Serve
     assert (done.keys, done.parts, done.known, done.files) == (6, 18, 0, 1)
     assert done.sent_nbytes > done.nbytes
     assert done.requests > 3
-    require(place, 3, range(6))  # type: ignore[arg-type]
-    forms = {entry.form for rank in range(3) for entry in ondisk.checkpoints(place, part("forward", rank))}  # type: ignore[arg-type]
+    require(place, 3, range(6))
+    forms = {entry.form for rank in range(3) for entry in ondisk.checkpoints(place, part("forward", rank))}
     assert forms == {entry.form for store in stores for entry in ondisk.checkpoints(store, "forward")}
     again = push(stores, place)
     assert (again.keys, again.known, again.files, again.sent_nbytes) == (0, 6, 0, 0), "nothing is sent twice"
@@ -90,7 +91,7 @@ def test_what_ranks_have_kept_comes_back(options: dict[str, Any], reached: Serve
         add(store, rank, 6, **options)
     more = push(stores, place)
     assert (more.keys, more.parts, more.known) == (1, 3, 6)
-    require(place, 3, range(7))  # type: ignore[arg-type]
+    require(place, 3, range(7))
     pulled = pull(place, tmp_path / "again", rank=1)
     assert (pulled.checkpoints, pulled.damaged) == (7, 0)
     with velocpy.open(tmp_path / "again", mode="r", host="16MiB") as store:
@@ -144,7 +145,7 @@ def test_many_commits_need_few_requests_to_open(proxy: Proxy, place: str, tmp_pa
         add(stores[0], 0, step)
     push(stores, place)
     proxy.seen.clear()
-    assert ondisk.contents(place).histories[0].checkpoints == 40  # type: ignore[arg-type]
+    assert ondisk.contents(place).histories[0].checkpoints == 40
     kinds = [request.kind() for request in proxy.seen]
     assert kinds.count("GET ?list-type") == 1
     assert len(kinds) <= 4, kinds
@@ -187,7 +188,7 @@ def test_wrong_places_are_refused(reached: Server, prefix: str, place: str, tmp_
     with pytest.raises(errors.TierIOError, match='no bucket "missing"'):
         push(stores, "s3://missing/run")
     with pytest.raises(errors.NotAStore):
-        ondisk.contents(place)  # type: ignore[arg-type]
+        ondisk.contents(place)
     with pytest.raises(errors.NotAStore):
         velocpy.open(place, mode="r", host="16MiB")
     with pytest.raises(errors.InvalidArgument, match="mode='r'"):
@@ -214,7 +215,7 @@ def test_wrong_credentials_are_denied_and_never_told(
     push(stores, place)
     caplog.set_level(logging.DEBUG)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hush-" + SECRET)
-    for call in (lambda: push(stores, place), lambda: ondisk.contents(place)):  # type: ignore[arg-type]
+    for call in (lambda: push(stores, place), lambda: ondisk.contents(place)):
         with pytest.raises(errors.AccessDenied, match="credentials") as caught:
             call()
         assert isinstance(caught.value, PermissionError)
@@ -223,7 +224,7 @@ def test_wrong_credentials_are_denied_and_never_told(
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.setenv("HOME", str(tmp_path))
     with pytest.raises(errors.AccessDenied, match="credentials"):
-        ondisk.contents(place)  # type: ignore[arg-type]
+        ondisk.contents(place)
     (tmp_path / ".aws").mkdir()
     (tmp_path / ".aws" / "credentials").write_text(
         f"[other]\naws_access_key_id = throwaway\naws_secret_access_key = {SECRET}\n"
@@ -238,7 +239,7 @@ def test_without_a_server_it_ends(place: str, tmp_path: Path, monkeypatch: pytes
         push(compute(tmp_path, 1, range(1)), place)
     use(monkeypatch, "nonsense")
     with pytest.raises(errors.TierIOError, match="AWS_ENDPOINT_URL"):
-        ondisk.contents(place)  # type: ignore[arg-type]
+        ondisk.contents(place)
 
 
 def test_later_versions_are_told(reached: Server, prefix: str, place: str, tmp_path: Path) -> None:
@@ -258,7 +259,7 @@ def test_later_versions_are_told(reached: Server, prefix: str, place: str, tmp_p
     body[8] = 2
     commit.write_bytes(bytes(body) + _xxh3(bytes(body)))
     with pytest.raises(errors.FormatTooNew):
-        ondisk.contents(place)  # type: ignore[arg-type]
+        ondisk.contents(place)
 
 
 def _xxh3(content: bytes) -> bytes:
@@ -270,7 +271,7 @@ def test_without_the_program_the_call_says_so(place: str, monkeypatch: pytest.Mo
     monkeypatch.setattr(buckets, "PROGRAM", "velocpy-missing")
     monkeypatch.setenv("AWS_PROFILE", "none that a running program has")
     with pytest.raises(errors.TierUnavailable, match="velocpy-missing"):
-        ondisk.contents(place)  # type: ignore[arg-type]
+        ondisk.contents(place)
 
 
 # Faults on the way.
@@ -291,18 +292,20 @@ def test_a_request_that_fails_once_is_repeated(
     codes = [code for request, code in proxy.statuses if request.kind() == kind]
     assert codes[0] == status
     assert codes[1] in (200, 206, 404)
-    require(place, 2, range(2))  # type: ignore[arg-type]
+    require(place, 2, range(2))
 
 
 @pytest.mark.parametrize("kind", ["PUT velocpy.store", "PUT packs", "PUT commits"])
-def test_a_lost_reply_counts_once(kind: str, proxy: Proxy, prefix: str, place: str, server: Server, tmp_path: Path) -> None:
+def test_a_lost_reply_counts_once(
+    kind: str, proxy: Proxy, prefix: str, place: str, server: Server, tmp_path: Path
+) -> None:
     stores = compute(tmp_path, 2, range(2))
     proxy.fail_once(kind, Fault(lose_reply=True))
     assert push(stores, place).keys == 2
     assert len([request for request in proxy.seen if request.kind() == kind]) >= 2, "it was sent again"
     assert len(server.files(f"{prefix}/commits")) == 1
     assert len(server.files(f"{prefix}/packs")) == 1
-    require(place, 2, range(2))  # type: ignore[arg-type]
+    require(place, 2, range(2))
 
 
 @pytest.mark.parametrize("cut", [0, 1, 5000])
@@ -321,21 +324,20 @@ def test_bytes_that_change_on_the_way_there_are_sent_again(proxy: Proxy, place: 
         proxy.fail_once(kind, Fault(alter_sent=True))
         push(stores, f"{place}/{kind[4:]}")
         assert any(request.kind() == kind and code >= 400 for request, code in proxy.statuses), "the server has noticed"
-        require(f"{place}/{kind[4:]}", 1, range(2))  # type: ignore[arg-type]
+        require(f"{place}/{kind[4:]}", 1, range(2))
 
 
 def test_bytes_that_change_on_the_way_back_are_noticed(proxy: Proxy, place: str, tmp_path: Path) -> None:
     push(compute(tmp_path, 1, range(2)), place)
     proxy.fail_once("GET commits", Fault(alter_received=True))
-    require(place, 1, range(2))  # type: ignore[arg-type]
+    require(place, 1, range(2))
     proxy.fault = lambda request: Fault(alter_received=True) if request.kind() == "GET packs" else None
-    with velocpy.open(place, mode="r", host="16MiB") as archive:
-        with pytest.raises(errors.CorruptCheckpoint):
-            archive.history(part("forward", 0)).restore(0)
-    assert not ondisk.check(place, read_data=True).sound  # type: ignore[arg-type]
+    with velocpy.open(place, mode="r", host="16MiB") as archive, pytest.raises(errors.CorruptCheckpoint):
+        archive.history(part("forward", 0)).restore(0)
+    assert not ondisk.check(place, read_data=True).sound
     proxy.fault = lambda request: Fault(alter_received=True) if request.kind() == "GET commits" else None
     with pytest.raises(errors.DamagedStore):
-        ondisk.contents(place)  # type: ignore[arg-type]
+        ondisk.contents(place)
 
 
 def test_a_wrong_etag_of_a_part_fails_the_upload(proxy: Proxy, place: str, tmp_path: Path) -> None:
@@ -344,7 +346,7 @@ def test_a_wrong_etag_of_a_part_fails_the_upload(proxy: Proxy, place: str, tmp_p
     proxy.fail_once("PUT packs?partNumber", Fault(headers={"ETag": '"0123456789abcdef0123456789abcdef"'}))
     with pytest.raises(errors.TierIOError, match="InvalidPart"):
         push([tmp_path / "rank-0"], place)
-    assert ondisk.contents(place).histories == ()  # type: ignore[arg-type]
+    assert ondisk.contents(place).histories == ()
     assert push([tmp_path / "rank-0"], place).keys == 1
 
 
@@ -356,7 +358,7 @@ def test_a_server_that_keeps_failing_ends_the_push(proxy: Proxy, place: str, tmp
     with pytest.raises(errors.TierIOError):
         push(stores, place)
     proxy.fault = None
-    require(place, 1, range(2))  # type: ignore[arg-type]
+    require(place, 1, range(2))
     assert push(stores, place).keys == 1
 
 
@@ -372,21 +374,30 @@ def test_of_two_pushes_one_begins_again(proxy: Proxy, prefix: str, place: str, s
     def choose(request: Request) -> Fault | None:
         if request.kind() == "PUT commits" and not held:
             held.append(request)
-            return Fault(before=lambda: held.append(push({1: second[0]}, place)))  # type: ignore[arg-type]
+            return Fault(before=lambda: held.append(push({1: second[0]}, place)))
         return None
 
     proxy.fault = choose
     done = push({0: first[0]}, place, partial=True)
     assert done.keys == 3
-    assert 412 in [code for request, code in proxy.statuses if request.kind() == "PUT commits"], "the server has refused it"
+    assert 412 in [code for request, code in proxy.statuses if request.kind() == "PUT commits"], (
+        "the server has refused it"
+    )
     with velocpy.open(place, mode="r", host="16MiB") as archive:
         assert sorted(archive.history(part("forward", 0))) == [0, 1, 2]
         assert sorted(archive.history("forward")) == [0, 1, 2, 3, 4]
-    assert ondisk.check(place, read_data=True).sound  # type: ignore[arg-type]
+    assert ondisk.check(place, read_data=True).sound
 
 
 def test_many_pushes_at_once_lose_nothing(reached: Server, place: str, tmp_path: Path) -> None:
-    stores = {rank: compute(tmp_path / str(rank), 1, range(3), )[0] for rank in range(4)}
+    stores = {
+        rank: compute(
+            tmp_path / str(rank),
+            1,
+            range(3),
+        )[0]
+        for rank in range(4)
+    }
     results: dict[int, Any] = {}
 
     def bring(rank: int) -> None:
@@ -404,7 +415,7 @@ def test_many_pushes_at_once_lose_nothing(reached: Server, place: str, tmp_path:
     with velocpy.open(place, mode="r", host="16MiB") as archive:
         for rank in stores:
             assert archive.history(part(f"h{rank}", rank)).restore(0)["u"].tolist() == [rank] * 10
-    assert ondisk.check(place, read_data=True).sound  # type: ignore[arg-type]
+    assert ondisk.check(place, read_data=True).sound
 
 
 def test_the_loser_of_every_race_is_told(proxy: Proxy, place: str, tmp_path: Path) -> None:
@@ -424,7 +435,7 @@ def test_the_loser_of_every_race_is_told(proxy: Proxy, place: str, tmp_path: Pat
     with pytest.raises(errors.StoreLocked, match="another process keeps changing"):
         push(mine, place)
     proxy.fault = None
-    assert ondisk.check(place, read_data=True).sound  # type: ignore[arg-type]
+    assert ondisk.check(place, read_data=True).sound
 
 
 # Killed processes, and what they leave.
@@ -436,8 +447,29 @@ print(push(sys.argv[2:], sys.argv[1]).keys)
 """
 
 
+def killed_at(proxy: Proxy, number: int, carried_out: bool, *arguments: str) -> bool:
+    """Kills a push at one of its requests, before the server gets it or after. False: it has ended before."""
+    command = [sys.executable, "-c", _PUSH, *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    began = len(proxy.seen)
+
+    def kill() -> None:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+    def choose(request: Request) -> Fault | None:
+        if request.number - began != number:
+            return None
+        return Fault(after=kill, lose_reply=True) if carried_out else Fault(before=kill, status=503)
+
+    proxy.fault = choose
+    process.wait()
+    proxy.fault = None
+    return process.returncode == -signal.SIGKILL
+
+
 def test_a_push_that_is_killed_leaves_old_or_new(
-    proxy: Proxy, prefix: str, place: str, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    proxy: Proxy, prefix: str, place: str, server: Server, tmp_path: Path
 ) -> None:
     """Kills at every request of a push, before it is carried out and after."""
     stores = compute(tmp_path, 2, range(2))
@@ -449,43 +481,18 @@ def test_a_push_that_is_killed_leaves_old_or_new(
     needed = len(proxy.seen) - calm
     kills = 0
     for number, carried_out in itertools.product(range(needed), (False, True)):
-        process = subprocess.Popen(
-            [sys.executable, "-c", _PUSH, place, *map(str, stores)],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-        )  # fmt: skip
-        began = len(proxy.seen)
-
-        def kill() -> None:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-
-        def choose(request: Request) -> Fault | None:
-            if request.number - began != number:
-                return None
-            if carried_out:
-                return Fault(lose_reply=True)
-            return Fault(before=kill, status=503)
-
-        proxy.fault = choose
-        if carried_out:
-            while process.poll() is None and len(proxy.seen) <= began + number:
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(0.01)
-            process.send_signal(signal.SIGKILL)
-        process.communicate()
-        kills += process.returncode == -signal.SIGKILL
-        proxy.fault = None
-        found = sorted(checkpoint.key for checkpoint in ondisk.checkpoints(place, "forward"))  # type: ignore[arg-type]
+        kills += killed_at(proxy, number, carried_out, place, *map(str, stores))
+        found = sorted(checkpoint.key for checkpoint in ondisk.checkpoints(place, "forward"))
         assert found in ([0, 1], [0, 1, 2])
-        require(place, 2, found)  # type: ignore[arg-type]
+        require(place, 2, found)
     assert kills >= needed
     push(stores, place)
-    require(place, 2, range(3))  # type: ignore[arg-type]
+    require(place, 2, range(3))
     assert len(server.files(f"{prefix}/packs")) >= 2
-    ondisk.collect(place, age=0)  # type: ignore[arg-type]
+    ondisk.collect(place, age=0)
     assert len(server.files(f"{prefix}/packs")) == 2, "what was left is gone"
     assert [path for path in server.files(prefix) if "multipart" in str(path)] == []
-    require(place, 2, range(3))  # type: ignore[arg-type]
+    require(place, 2, range(3))
 
 
 def test_the_program_that_is_killed_is_started_again(reached: Server, place: str, tmp_path: Path) -> None:
@@ -496,7 +503,7 @@ def test_the_program_that_is_killed_is_started_again(reached: Server, place: str
         buckets._running[-1].process.wait()
         with pytest.raises(errors.VelocError, match="velocpy-s3"):
             archive.history(part("forward", 0)).restore(0)
-    require(place, 1, range(1))  # type: ignore[arg-type]
+    require(place, 1, range(1))
 
 
 def test_the_program_ends_with_its_process(reached: Server, place: str, tmp_path: Path) -> None:
@@ -527,21 +534,23 @@ def test_collecting_leaves_what_checkpoints_need(reached: Server, prefix: str, p
             store.history("forward").checkpoint(step, **state_of(0, step), meta={"loss": step / 2})
     push(stores, place)  # the keys are replaced, so the first pack has nothing but dead bytes
     (reached.folder / BUCKET / prefix / "packs" / "0000000000000000-left").write_bytes(b"of a push that has died")
-    foreseen = ondisk.collect(place, dry_run=True, age=0)  # type: ignore[arg-type]
+    foreseen = ondisk.collect(place, dry_run=True, age=0)
     assert foreseen.removed_files >= 2
     assert len(reached.files(f"{prefix}/packs")) == 3
-    assert ondisk.collect(place, age=3600).removed_files == 0, "all is young"  # type: ignore[arg-type]
+    assert ondisk.collect(place, age=3600).removed_files == 0, "all is young"
     assert len(reached.files(f"{prefix}/packs")) == 3
-    assert ondisk.collect(place, age=0).removed_files >= 2  # type: ignore[arg-type]
+    assert ondisk.collect(place, age=0).removed_files >= 2
     assert len(reached.files(f"{prefix}/packs")) == 1
-    require(place, 1, range(2))  # type: ignore[arg-type]
+    require(place, 1, range(2))
     add(stores[0], 0, 2)
     push(stores, place)
-    require(place, 1, range(3))  # type: ignore[arg-type]
+    require(place, 1, range(3))
 
 
 @pytest.mark.parametrize("options", [{}, {"reduce": "tree", "chunk": 64}])
-def test_flipped_bits_are_found(options: dict[str, Any], reached: Server, prefix: str, place: str, tmp_path: Path) -> None:
+def test_flipped_bits_are_found(
+    options: dict[str, Any], reached: Server, prefix: str, place: str, tmp_path: Path
+) -> None:
     push(compute(tmp_path, 2, range(4), **options), place)
     (pack,) = reached.files(f"{prefix}/packs")
     content = pack.read_bytes()
@@ -549,15 +558,17 @@ def test_flipped_bits_are_found(options: dict[str, Any], reached: Server, prefix
     found = 0
     for at in rng.integers(0, len(content), 30).tolist():
         pack.write_bytes(content[:at] + bytes([content[at] ^ 4]) + content[at + 1 :])
-        report = ondisk.check(place, read_data=True)  # type: ignore[arg-type]
+        report = ondisk.check(place, read_data=True)
         found += not report.sound
         with velocpy.open(place, mode="r", host="16MiB") as archive:
             for rank, step in itertools.product(range(2), range(4)):
                 with contextlib.suppress(errors.CorruptCheckpoint):
-                    assert same(archive.history(part("forward", rank)).restore(step), rank, step), "wrong bytes came back"
+                    assert same(archive.history(part("forward", rank)).restore(step), rank, step), (
+                        "wrong bytes came back"
+                    )
     assert found > 3, "padding alone has no checksum"
     pack.write_bytes(content)
-    assert ondisk.check(place, read_data=True).sound  # type: ignore[arg-type]
+    assert ondisk.check(place, read_data=True).sound
 
 
 def test_damage_in_a_store_does_not_get_there(reached: Server, place: str, tmp_path: Path) -> None:
@@ -573,8 +584,47 @@ def test_damage_in_a_store_does_not_get_there(reached: Server, place: str, tmp_p
     assert done.keys == 2
     assert len(done.damaged) == 1
     assert "rank 1" in done.damaged[0]
-    assert sorted(entry.key for entry in ondisk.checkpoints(place, "forward")) == [0, 2]  # type: ignore[arg-type]
-    assert ondisk.check(place, read_data=True).sound  # type: ignore[arg-type]
+    assert sorted(entry.key for entry in ondisk.checkpoints(place, "forward")) == [0, 2]
+    assert ondisk.check(place, read_data=True).sound
+
+
+def test_a_copy_asks_for_many_checkpoints_at_once(proxy: Proxy, place: str, tmp_path: Path) -> None:
+    with velocpy.open(tmp_path / "rank-0", **SIZES) as store:
+        for step in range(300):
+            store.history("forward").checkpoint(step, u=np.full(100, step))
+    push([tmp_path / "rank-0"], place)
+    proxy.seen.clear()
+    assert pull(place, tmp_path / "again", rank=0).checkpoints == 300
+    assert len([request for request in proxy.seen if request.kind() == "GET packs"]) < 10
+    with velocpy.open(tmp_path / "again", mode="r", host="16MiB") as again:
+        assert all(again.history("forward").restore(step)["u"][99] == step for step in range(300))
+
+
+def _page(root: Path) -> list[str]:
+    """The examples of docs/archive.md that name a bucket."""
+    found = re.findall(r"```text\n(.*?)```", (root / "docs" / "archive.md").read_text(), flags=re.DOTALL)
+    return [text for text in found if "s3://bucket" in text]
+
+
+def test_the_examples_of_the_page_run(reached: Server, root: Path, tmp_path: Path) -> None:
+    for rank in range(4):
+        with velocpy.open(tmp_path / "run" / f"rank-{rank:05d}", **SIZES) as store:
+            store.history("forward").checkpoint(0, u=np.array([rank]))
+    commands, program = _page(root)
+    lines = commands.replace("s3://bucket/run", f"s3://{BUCKET}/page").splitlines()
+    assert lines[0].startswith("export AWS_ACCESS_KEY_ID=")
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    script = "\n".join(["set -e", f'velocpy() {{ {sys.executable} -m velocpy "$@"; }}', *lines[1:]])
+    environ = {**os.environ, "PATH": path}
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, env=environ, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "rank 3/forward" in done.stdout
+    code = "import velocpy\n" + program.replace("s3://bucket/run", f"s3://{BUCKET}/page")
+    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.splitlines()[-1] == "[1]"
 
 
 # While a run goes on.
@@ -590,4 +640,4 @@ def test_a_store_sends_what_it_keeps(reached: Server, place: str, tmp_path: Path
     assert stats is not None
     assert stats["requests"] > 0
     assert stats["sent_bytes"] > stats["bytes"] > 0
-    require(place, 1, range(4))  # type: ignore[arg-type]
+    require(place, 1, range(4))

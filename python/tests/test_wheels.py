@@ -188,7 +188,14 @@ def test_a_wheel_as_it_has_to_be_has_no_flaws(wheels: ModuleType, tmp_path: Path
 
 @pytest.mark.parametrize(
     "name",
-    ["LICENSE", "THIRD-PARTY-NOTICES", "libvelocpy_core.so", "velocpy_kernels.fatbin", "velocpy_codec.fatbin", "velocpy-s3"],
+    [
+        "LICENSE",
+        "THIRD-PARTY-NOTICES",
+        "libvelocpy_core.so",
+        "velocpy_kernels.fatbin",
+        "velocpy_codec.fatbin",
+        "velocpy-s3",
+    ],
 )
 def test_what_a_wheel_lacks_is_found(wheels: ModuleType, tmp_path: Path, stripped: Path, name: str) -> None:
     (found,) = wheels.flaws(packed(tmp_path, name, library=stripped), REPORT)

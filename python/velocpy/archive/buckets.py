@@ -113,8 +113,8 @@ def _start() -> subprocess.Popen[bytes]:
         for ours, _ in lanes:
             ours.close()
         raise TierUnavailable(
-            f"archives in buckets need the program {str(program)!r}, which cannot be started: {error.strerror}. Nothing "
-            "was opened. Install a wheel, or build without VELOCPY_S3=0.", tier="archive",
+            f"archives in buckets need the program {str(program)!r}, which cannot be started: {error.strerror}. "
+            "Nothing was opened. Install a wheel, or build without VELOCPY_S3=0.", tier="archive",
         ) from error  # fmt: skip
     finally:
         for _, each in lanes:

@@ -66,9 +66,7 @@ def push(
             f"{got.keys} keys of {len(ranks)} ranks, {sized(got.nbytes)}, {where} {archive}; {got.known} were there"
         )
         if got.requests:
-            click.echo(
-                f"{got.requests} requests, {sized(got.sent_nbytes)} sent, {sized(got.received_nbytes)} received"
-            )
+            click.echo(f"{got.requests} requests, {sized(got.sent_nbytes)} sent, {sized(got.received_nbytes)} received")
         if got.incomplete:
             click.echo(f"{got.incomplete} keys were left out that not all ranks have (--partial takes them)")
         if got.changed:
