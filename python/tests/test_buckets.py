@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from launching import launch_ranks
 from object_store import BUCKET, SECRET, Fault, Proxy, Request, Server, environment, proxied, serving
 from test_archive import SIZES, compute, require, same, state_of
 
@@ -641,3 +642,14 @@ def test_a_store_sends_what_it_keeps(reached: Server, place: str, tmp_path: Path
     assert stats["requests"] > 0
     assert stats["sent_bytes"] > stats["bytes"] > 0
     require(place, 1, range(4))
+
+
+def test_ranks_of_one_node_push_together(reached: Server, prefix: str, place: str, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    launch_ranks(Path(__file__).with_name("bucket_rank.py"), 3, tmp_path, place)
+    said = [json.loads((tmp_path / f"report-{rank}.json").read_text()) for rank in range(3)]
+    assert [each["pushed"] for each in said] == [said[0]["pushed"]] * 3
+    assert (said[0]["pushed"]["keys"], said[0]["pushed"]["parts"]) == (3, 9)
+    require(place, 3, range(4))
+    assert [each["refused"] for each in said] == [["TierUnavailable"] * 2] * 3, "on several nodes"
+    assert reached.files(f"{prefix}-nodes") == []
