@@ -111,7 +111,7 @@ func (c *client) list(q *lane.Request, r *lane.Reply) error {
 		return err
 	}
 	for _, x := range got.Contents {
-		r.Objects = append(r.Objects, lane.Object{Key: x.Key, Bytes: x.Size, Age: c.counts.age(x.LastModified)})
+		r.Objects = append(r.Objects, lane.Object{Key: x.Key, Bytes: x.Size, Age: c.counts.age(x.LastModified), ETag: x.ETag})
 	}
 	r.More = got.IsTruncated
 	return nil

@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -56,6 +57,11 @@ def proxy(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
 def use(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     for name, value in environment(url).items():
         monkeypatch.setenv(name, value)
+
+
+def forget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on, this process knows nothing of what it has read: another program reaches the server."""
+    monkeypatch.setenv("AWS_EXECUTION_ENV", f"test {next(_numbers)}")
 
 
 @pytest.fixture
@@ -139,17 +145,35 @@ def test_an_open_reader_sees_what_it_saw_and_refreshes(reached: Server, place: s
         assert archive.path is None
 
 
-def test_many_commits_need_few_requests_to_open(proxy: Proxy, place: str, tmp_path: Path) -> None:
+def test_many_commits_need_few_requests_to_open(
+    proxy: Proxy, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stores = compute(tmp_path, 1, range(1))
     for step in range(1, 40):
         push(stores, place)
         add(stores[0], 0, step)
     push(stores, place)
+    forget(monkeypatch)
     proxy.seen.clear()
     assert ondisk.contents(place).histories[0].checkpoints == 40
     kinds = [request.kind() for request in proxy.seen]
     assert kinds.count("GET ?list-type") == 1
     assert len(kinds) <= 4, kinds
+    assert push(stores, place).requests == 1, "what this process has read is not read again"
+
+
+def test_an_archive_that_is_made_anew_is_another(reached: Server, prefix: str, place: str, tmp_path: Path) -> None:
+    stores = compute(tmp_path, 1, range(2))
+    push(stores, place)
+    shutil.rmtree(reached.folder / BUCKET / prefix)
+    with pytest.raises(errors.NotAStore):
+        ondisk.contents(place)
+    assert push(stores, place).keys == 2
+    require(place, 1, range(2))
+    shutil.rmtree(reached.folder / BUCKET / prefix)
+    code = "import sys; from velocpy.archive import push; push(sys.argv[2:], sys.argv[1])"
+    subprocess.run([sys.executable, "-c", code, place, *map(str, stores)], check=True)
+    require(place, 1, range(2))
 
 
 def test_commands_work_on_a_bucket(reached: Server, place: str, tmp_path: Path) -> None:
@@ -243,9 +267,12 @@ def test_without_a_server_it_ends(place: str, tmp_path: Path, monkeypatch: pytes
         ondisk.contents(place)
 
 
-def test_later_versions_are_told(reached: Server, prefix: str, place: str, tmp_path: Path) -> None:
+def test_later_versions_are_told(
+    reached: Server, prefix: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stores = compute(tmp_path, 1, range(1))
     push(stores, place)
+    forget(monkeypatch)
     identity = reached.folder / BUCKET / prefix / "velocpy.store"
     content = identity.read_bytes()
     later = bytearray(content[:4096])
@@ -328,14 +355,18 @@ def test_bytes_that_change_on_the_way_there_are_sent_again(proxy: Proxy, place: 
         require(f"{place}/{kind[4:]}", 1, range(2))
 
 
-def test_bytes_that_change_on_the_way_back_are_noticed(proxy: Proxy, place: str, tmp_path: Path) -> None:
+def test_bytes_that_change_on_the_way_back_are_noticed(
+    proxy: Proxy, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     push(compute(tmp_path, 1, range(2)), place)
+    forget(monkeypatch)
     proxy.fail_once("GET commits", Fault(alter_received=True))
     require(place, 1, range(2))
     proxy.fault = lambda request: Fault(alter_received=True) if request.kind() == "GET packs" else None
     with velocpy.open(place, mode="r", host="16MiB") as archive, pytest.raises(errors.CorruptCheckpoint):
         archive.history(part("forward", 0)).restore(0)
     assert not ondisk.check(place, read_data=True).sound
+    forget(monkeypatch)
     proxy.fault = lambda request: Fault(alter_received=True) if request.kind() == "GET commits" else None
     with pytest.raises(errors.DamagedStore):
         ondisk.contents(place)

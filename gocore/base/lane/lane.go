@@ -69,6 +69,7 @@ type Object struct {
 	Bytes  int64   `json:"bytes,omitempty"`
 	Age    float64 `json:"age"` // seconds by the server's clock
 	Upload string  `json:"upload,omitempty"`
+	ETag   string  `json:"etag,omitempty"` // changes when the object is made anew
 }
 
 // Reply is what has come of a request.

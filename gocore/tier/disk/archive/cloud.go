@@ -32,20 +32,28 @@ func (c *cloud) close() error {
 // NewBucketPush is NewPush for an archive in a bucket. Options.Files and Leaders mean nothing there.
 func NewBucketPush(from []Source, to *bucket.Bucket, o Options) (*Push, error) {
 	return newPush(from, to.Place(), o, func(p *Push) error {
-		identity, err := durable.PlainIdentity(bucket.SegmentBytes)
-		if err != nil {
-			return err
-		}
-		if err := to.Make(identity); err != nil {
-			return err
-		}
 		p.cloud = &cloud{push: p, bucket: to}
 		image, err := to.Read()
+		if errors.Is(err, bucket.ErrNone) {
+			image, err = makeIn(to)
+		}
 		if err != nil {
 			return err
 		}
 		return p.cloud.enter(image)
 	})
+}
+
+// makeIn makes an archive, unless another process has made it since.
+func makeIn(to *bucket.Bucket) (*bucket.Image, error) {
+	identity, err := durable.PlainIdentity(bucket.SegmentBytes)
+	if err != nil {
+		return nil, err
+	}
+	if err := to.Make(identity); err != nil {
+		return nil, err
+	}
+	return to.Read()
 }
 
 // enter takes what the archive has in an image.
@@ -97,6 +105,9 @@ func (c *cloud) upload(batch []*task) error {
 		return fmt.Errorf("a key of all ranks has %s, and a pack at most %s: %w", quantity.Sized(total), quantity.Sized(bucket.SegmentBytes), ErrFull)
 	}
 	uploaded, err := c.image.Upload(total, c.push.o.writers(), content.fill)
+	if errors.Is(err, bucket.ErrConflict) {
+		return c.repeat(batch, err)
+	}
 	if err != nil {
 		return err
 	}

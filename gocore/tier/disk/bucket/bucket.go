@@ -29,7 +29,7 @@ import (
 )
 
 var (
-	// ErrConflict: another writer has made the commit that this one was about to make.
+	// ErrConflict: another writer has made the commit that this one was about to make, or has collected what this one has uploaded for it.
 	ErrConflict = errors.New("another process has changed the archive meanwhile")
 	// ErrForeign: there are objects under the prefix, and none of them is an archive's identity.
 	ErrForeign = errors.New("there are objects of others, and no archive")
@@ -68,6 +68,7 @@ type Costs struct{ Requests, Sent, Received int64 }
 type Bucket struct {
 	server                   Server
 	name, prefix             string
+	memo                     *memo // nil: nothing is kept
 	requests, sent, received atomic.Int64
 }
 

@@ -46,7 +46,7 @@ func (i *Image) Commit(c *Change) (*Image, error) {
 		return nil, err
 	}
 	next := *i
-	next.number = number
+	next.number, next.etag = number, ""
 	next.packs = i.packs[:len(i.packs):len(i.packs)]
 	if c.Pack != nil {
 		next.packs = append(next.packs, c.Pack.pack)
@@ -55,6 +55,7 @@ func (i *Image) Commit(c *Change) (*Image, error) {
 	if err := next.put(); err != nil {
 		return nil, err
 	}
+	i.at.memo.keep(&next)
 	return &next, nil
 }
 

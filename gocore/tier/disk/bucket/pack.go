@@ -59,7 +59,10 @@ func (i *Image) Upload(bytes int64, senders int, fill func(p []byte) error) (*Pa
 	if bytes <= length {
 		return x, u.once(bytes, fill)
 	}
-	return x, u.inParts(bytes, length, senders, fill)
+	if err = u.inParts(bytes, length, senders, fill); errors.Is(err, errAbsent) {
+		err = fmt.Errorf("%w: %w", ErrConflict, err) // another process has collected the parts, and has made a commit before
+	}
+	return x, err
 }
 
 // upload is an object that is being uploaded.

@@ -34,6 +34,7 @@ type Image struct {
 	identity []byte
 	store    [16]byte
 	number   uint64 // of the commit; 0: there is none yet
+	etag     string // of the commit's object; empty: it is not known
 	base     id
 	length   int64 // of the whole catalog's object
 	based    int   // how many of packs and files the whole catalog has
@@ -62,7 +63,14 @@ func commitOf(key string) (uint64, bool) {
 const mostLooks = 8
 
 // Read reads the archive as it is now: the identity, a listing, the newest commit, and the whole catalog that it relies on.
+// What this process has read or made of it before is not read again.
 func (b *Bucket) Read() (*Image, error) {
+	if known := b.memo.last(); known != nil {
+		i, err := b.readBehind(known.identity, known)
+		if another := err == nil && i.number == 0 || errors.Is(err, ErrDamaged); !another {
+			return i, err
+		}
+	}
 	identity, err := b.readIdentity()
 	if err != nil {
 		return nil, err
@@ -73,6 +81,11 @@ func (b *Bucket) Read() (*Image, error) {
 // Again reads the archive anew. What the image knows already is not read again.
 func (i *Image) Again() (*Image, error) { return i.at.readBehind(i.identity, i) }
 
+// isOf tells whether an object of a listing is the commit of an image.
+func (i *Image) isOf(newest lane.Object) bool {
+	return i != nil && i.etag != "" && i.etag == newest.ETag && commitKey(i.number) == newest.Key
+}
+
 func (b *Bucket) readBehind(identity []byte, known *Image) (*Image, error) {
 	var last error
 	for range mostLooks {
@@ -82,8 +95,17 @@ func (b *Bucket) readBehind(identity []byte, known *Image) (*Image, error) {
 		if err != nil || len(found) == 0 {
 			return i, err
 		}
-		if last = i.load(found[0], known); last == nil || !errors.Is(last, errAbsent) && !errors.Is(last, errReplaced) {
-			return i, last
+		if known.isOf(found[0]) {
+			again := *known
+			again.at = b
+			return &again, nil
+		}
+		if last = i.load(found[0], known); last == nil {
+			b.memo.keep(i)
+			return i, nil
+		}
+		if !errors.Is(last, errAbsent) && !errors.Is(last, errReplaced) {
+			return nil, last
 		}
 	}
 	return nil, fmt.Errorf("%w: %w", ErrDamaged, last)
@@ -130,7 +152,7 @@ func (i *Image) load(newest lane.Object, known *Image) error {
 	if commit.store != i.store || commit.number != number {
 		return fmt.Errorf("%w: %q is the commit of another archive, or of another number", ErrDamaged, newest.Key)
 	}
-	i.number, i.base, i.length = number, commit.base, commit.bytes
+	i.number, i.etag, i.base, i.length = number, newest.ETag, commit.base, commit.bytes
 	switch {
 	case i.base == id{}:
 	case known != nil && known.base == i.base:

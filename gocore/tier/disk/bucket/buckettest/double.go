@@ -85,7 +85,8 @@ func (d *Double) answer(q *lane.Request, body, into []byte, r *lane.Reply) int {
 			if r.More = len(r.Objects) == q.Most; r.More {
 				break
 			}
-			r.Objects = append(r.Objects, lane.Object{Key: key, Bytes: int64(len(d.Objects[key])), Age: d.Age})
+			object := d.Objects[key]
+			r.Objects = append(r.Objects, lane.Object{Key: key, Bytes: int64(len(object)), Age: d.Age, ETag: sumOf(object)})
 		}
 	case lane.Delete:
 		for _, key := range q.Keys {
