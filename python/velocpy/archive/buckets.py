@@ -7,6 +7,7 @@ has the environment of this process, and reads the credentials as other clients 
 from __future__ import annotations
 
 import atexit
+import json
 import os
 import socket
 import subprocess
@@ -15,6 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from velocpy import _core, knobs
 from velocpy.errors import InvalidArgument, TierUnavailable
 
 __all__ = ["is_place", "reach", "require_place"]
@@ -98,8 +100,6 @@ def _environment() -> dict[str, str]:
 
 def _start() -> subprocess.Popen[bytes]:
     """Starts the program, and gives the core the other ends of its lanes."""
-    from velocpy.ondisk import ask
-
     program = Path(__file__).parent.with_name(PROGRAM)
     lanes = [socket.socketpair() for _ in range(_LANES)]
     try:
@@ -121,7 +121,8 @@ def _start() -> subprocess.Popen[bytes]:
             each.close()
     if not _running:
         atexit.register(_end)
-    ask(op="lanes", descriptors=[ours.detach() for ours, _ in lanes])
+    knobs.load_core()
+    _core.inspect(json.dumps({"op": "lanes", "descriptors": [ours.detach() for ours, _ in lanes]}), None)
     return process
 
 
