@@ -19,6 +19,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+import second_bucket
+import xxhash
 from click.testing import CliRunner
 from launching import launch_ranks
 from object_store import BUCKET, SECRET, Fault, Proxy, Request, Server, environment, proxied, serving
@@ -291,7 +293,6 @@ def test_later_versions_are_told(
 
 
 def _xxh3(content: bytes) -> bytes:
-    xxhash = pytest.importorskip("xxhash")
     return xxhash.xxh3_64_intdigest(content).to_bytes(8, "little")
 
 
@@ -630,6 +631,24 @@ def test_a_copy_asks_for_many_checkpoints_at_once(proxy: Proxy, place: str, tmp_
     assert len([request for request in proxy.seen if request.kind() == "GET packs"]) < 10
     with velocpy.open(tmp_path / "again", mode="r", host="16MiB") as again:
         assert all(again.history("forward").restore(step)["u"][99] == step for step in range(300))
+
+
+@pytest.mark.parametrize("options", [{}, {"reduce": "tree", "chunk": 64}])
+def test_the_objects_are_what_the_format_says(
+    options: dict[str, Any], reached: Server, prefix: str, place: str, tmp_path: Path
+) -> None:
+    """Another reader makes an ordinary store of them, before there is a whole catalog and behind it."""
+    stores = compute(tmp_path, 2, range(3), **options)
+    push(stores, place)
+    objects = reached.folder / BUCKET / prefix
+    assert second_bucket.unpacked(objects, tmp_path / "first") == 1
+    require(tmp_path / "first", 2, range(3))
+    ondisk.collect(place, age=0)
+    for rank, store in enumerate(stores):
+        add(store, rank, 3, **options)
+    push(stores, place)
+    assert second_bucket.unpacked(objects, tmp_path / "second") == 3
+    require(tmp_path / "second", 2, range(4))
 
 
 def _page(root: Path) -> list[str]:
