@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +21,10 @@ SUFFIXES = {".go", ".mod", ".sum"}
 
 
 class BuildS3(BuildArtifact):
-    """Builds the program, or copies a prebuilt one. It is linked statically and needs nothing of the system."""
+    """Builds the program, or copies a prebuilt one. It is linked statically and needs nothing of the system.
+
+    With a prebuilt core, the program lies beside it, or the package has none.
+    """
 
     description = "build the program that talks to object stores (needs Go)"
     user_options = [
@@ -28,12 +32,23 @@ class BuildS3(BuildArtifact):
         ("prebuilt-s3=", None, "use this program instead of building one (default: VELOCPY_PREBUILT_S3)"),
     ]
     filename, kept, noun, prebuilt = PROGRAM, "s3", "program for object stores", "prebuilt_s3"
+    missing = False
+
+    def finalize_options(self) -> None:
+        super().finalize_options()
+        core = os.environ.get("VELOCPY_PREBUILT_CORE")
+        if core and not self.prebuilt_s3:
+            self.prebuilt_s3 = str(Path(core).with_name(PROGRAM))
+            self.missing = not Path(self.prebuilt_s3).exists()
 
     def run(self) -> None:
-        if not wants_s3():
-            self.announce("VELOCPY_S3=0: archives in buckets cannot be reached", level=logging.INFO)
-            return
-        super().run()
+        if self._is_wanted():
+            super().run()
+        else:
+            self.announce(f"velocpy: without {PROGRAM}, archives in buckets cannot be reached", level=logging.INFO)
+
+    def _is_wanted(self) -> bool:
+        return wants_s3() and not self.missing
 
     def sources(self) -> Iterator[Path]:
         """Tests do not count."""
@@ -46,10 +61,10 @@ class BuildS3(BuildArtifact):
         return None if content.startswith(b"\x7fELF") else "is no program"
 
     def get_outputs(self) -> list[str]:
-        return super().get_outputs() if wants_s3() else []
+        return super().get_outputs() if self._is_wanted() else []
 
     def get_output_mapping(self) -> dict[str, str]:
-        return super().get_output_mapping() if wants_s3() else {}
+        return super().get_output_mapping() if self._is_wanted() else {}
 
     def built(self) -> Path:
         go, environment = toolchain.find_go(), toolchain.go_environment() | {"CGO_ENABLED": "0"}
