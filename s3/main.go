@@ -46,29 +46,41 @@ func main() {
 // serve answers the requests of a lane until it is closed. unusable says why no request can be sent; nil: they can.
 func serve(socket *os.File, client *client, unusable error) {
 	defer socket.Close()
-	var buffer []byte
+	for serveOne(socket, client, unusable) == nil {
+	}
+}
+
+// buffers are those that no request uses: there are as many as requests that were under way at once.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+func serveOne(socket *os.File, client *client, unusable error) error {
+	var buffer *[]byte // none while the lane waits for a request
+	defer func() {
+		if buffer != nil {
+			buffers.Put(buffer)
+		}
+	}()
 	room := func(n int64) ([]byte, error) {
-		if int64(cap(buffer)) < n {
-			buffer = make([]byte, n)
+		if buffer == nil {
+			buffer = buffers.Get().(*[]byte)
 		}
-		return buffer[:n], nil
+		if int64(cap(*buffer)) < n {
+			*buffer = make([]byte, n)
+		}
+		return (*buffer)[:n], nil
 	}
-	for {
-		var q lane.Request
-		body, err := lane.Read(socket, &q, room)
-		if err != nil {
-			return
-		}
-		r, reply := lane.Reply{Why: lane.Refused}, []byte(nil)
-		if unusable != nil {
-			r.Text = unusable.Error()
-		} else {
-			r, reply = client.answer(&q, body, room)
-		}
-		if lane.Write(socket, &r, reply) != nil {
-			return
-		}
+	var q lane.Request
+	body, err := lane.Read(socket, &q, room)
+	if err != nil {
+		return err
 	}
+	r, reply := lane.Reply{Why: lane.Refused}, []byte(nil)
+	if unusable != nil {
+		r.Text = unusable.Error()
+	} else {
+		r, reply = client.answer(&q, body, room)
+	}
+	return lane.Write(socket, &r, reply)
 }
 
 // cause is an error without the address that a request was sent to: signatures may be part of that.
