@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -553,10 +554,15 @@ os.kill(os.getpid(), 9)
 """
     done = subprocess.run([sys.executable, "-c", code, place], capture_output=True, text=True, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr
-    pid = int(done.stdout)
-    with contextlib.suppress(ProcessLookupError):
-        while "velocpy-s3" in Path(f"/proc/{pid}/cmdline").read_text() if Path(f"/proc/{pid}").exists() else False:
-            os.kill(pid, 0)
+    try:
+        program = os.pidfd_open(int(done.stdout))
+    except ProcessLookupError:
+        return  # it has ended already
+    try:
+        ended, _, _ = select.select([program], [], [], 60)
+        assert ended, "the program goes on without its process"
+    finally:
+        os.close(program)
 
 
 def test_collecting_leaves_what_checkpoints_need(reached: Server, prefix: str, place: str, tmp_path: Path) -> None:

@@ -57,8 +57,9 @@ def open(  # noqa: A001
         Directory of the disk tier, made when it is missing. The store in it outlives the process: what was durable in
         "disk" is found by the next `open` of the same directory, after whatever end. One process at a time writes to it
         (`StoreLocked`). A directory with files of others becomes no store (`ForeignDirectory`), and a text that reads
-        as a size (``"64MiB"``) names none. None: files in the system's directory for temporary files that go with the
-        process, if a disk budget is given.
+        as a size (``"64MiB"``) names none. With ``mode="r"`` also an archive in a bucket,
+        ``"s3://bucket/prefix"``. None: files in the system's directory for temporary files that go with the process, if
+        a disk budget is given.
     host
         Host memory. "auto": a quarter of what may still be used here, shared by the node's processes; at most 32 GiB
         each. The log warns of more than the machine has, or than a cgroup allows.
@@ -73,7 +74,8 @@ def open(  # noqa: A001
         Checkpoints of arrays on a device go there first. It needs a host tier. Processes that use the same device have
         each their own budget there: a fraction is one of what those before left.
     archive
-        A directory on storage that all nodes share, or a `velocpy.archive.Destination`, which says more. What this
+        A directory on storage that all nodes share, ``"s3://bucket/prefix"`` for ranks of one node, or a
+        `velocpy.archive.Destination`, which says more. What this
         store, and those of the other ranks, make durable in "disk" goes on to it in the background, as by
         `velocpy.archive.push`; ``Ticket.wait("archive")`` waits until a checkpoint is there. It needs a durable store.
     ranks

@@ -95,7 +95,11 @@ def push(
     CorruptCheckpoint
         Bytes were changed on their way from rank to rank. They are not in the archive.
     StoreLocked
-        Another process pushes into the archive.
+        Another process pushes into the archive. Into a bucket: others have changed it again and again meanwhile.
+    TierUnavailable
+        The archive is in a bucket, and this build has no program for object stores, or ranks are on several nodes.
+    AccessDenied
+        The credentials are missing or wrong, or do not allow it.
     WaitTimeout
         ``timeout`` has passed. With ``ranks=``, the communicator must not be used any more.
     NotAStore, DamagedStore, FormatTooNew, TierIOError
