@@ -213,6 +213,14 @@ def test_wrong_places_are_refused(reached: Server, prefix: str, place: str, tmp_
             push(stores, wrong)
         with pytest.raises(errors.InvalidArgument, match="prefix"):
             velocpy.open(wrong, mode="r", host="16MiB")
+    for call in (
+        lambda: push(stores, Path(place)),
+        lambda: ondisk.contents(Path(place)),
+        lambda: velocpy.open(Path(place), mode="r", host="16MiB"),
+        lambda: pull(Path(place), tmp_path / "again", rank=0),
+    ):
+        with pytest.raises(errors.InvalidArgument, match="lost a slash"):
+            call()
     with pytest.raises(errors.TierIOError, match='no bucket "missing"'):
         push(stores, "s3://missing/run")
     with pytest.raises(errors.NotAStore):

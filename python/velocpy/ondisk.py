@@ -874,9 +874,10 @@ def bytes_of_text(text: str) -> str:
 
 def bytes_of_path(path: Path | str) -> str:
     """The bytes of a path as the core is told them. Of an archive in a bucket, the core can reach it afterwards."""
-    if isinstance(path, str) and path.startswith("s3://"):
+    if os.fspath(path)[:4] in ("s3:/", b"s3:/"):
         from .archive import buckets  # which brings much that most stores do without
 
-        path = buckets.require_place(path)
-        buckets.reach()
+        if buckets.is_place(path):
+            path = buckets.require_place(str(path))
+            buckets.reach()
     return os.fsencode(path).hex()

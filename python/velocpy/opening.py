@@ -236,16 +236,18 @@ def _opened(
 
 def _place(path: str | os.PathLike[str] | None, reads: bool) -> str | None:
     """The place of an archive in a bucket, which the core can reach; None for every other path."""
-    if not (isinstance(path, str) and path.startswith("s3://")):
+    if not isinstance(path, (str, os.PathLike)) or os.fspath(path)[:4] != "s3:/":
         return None
     from .archive import buckets  # which brings much that most stores do without
 
+    if not buckets.is_place(path):
+        return None
     if not reads:
         raise InvalidArgument(
             f"path is {path!r}: an archive in a bucket opens with mode='r'. Nothing was opened. A store on a disk goes "
             "on to it by archive=, or by velocpy.archive.push."
         )
-    place = buckets.require_place(path)
+    place = buckets.require_place(str(path))
     buckets.reach()
     return place
 

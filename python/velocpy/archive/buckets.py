@@ -46,12 +46,19 @@ _running: list[_Running] = []
 def is_place(path: Any) -> bool:
     """Whether a path names an archive in a bucket.
 
+    Raises
+    ------
+    InvalidArgument
+        It is a `pathlib.Path` that was made of such a name, and has lost one of its slashes.
+
     Examples
     --------
     >>> from velocpy.archive.buckets import is_place
     >>> is_place("s3://bucket/run"), is_place("run")
     (True, False)
     """
+    if isinstance(path, os.PathLike) and os.fspath(path)[:4] == "s3:/":
+        raise InvalidArgument(f"{path!r} has lost a slash: give the place of an archive in a bucket as a text.")
     return isinstance(path, str) and path.startswith(SCHEME)
 
 
