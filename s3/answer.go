@@ -41,7 +41,7 @@ func (c *client) do(ctx context.Context, q *lane.Request, body []byte, r *lane.R
 	case lane.Put:
 		return c.put(ctx, q, body)
 	case lane.List:
-		return c.list(q, r)
+		return c.list(ctx, q, r)
 	case lane.Delete:
 		return c.remove(ctx, q)
 	case lane.Begin:
@@ -105,10 +105,21 @@ func (c *client) put(ctx context.Context, q *lane.Request, body []byte) error {
 	return err
 }
 
-func (c *client) list(q *lane.Request, r *lane.Reply) error {
-	got, err := c.ListObjectsV2(q.Bucket, q.Prefix, q.After, "", "", q.Most)
-	if err != nil {
-		return err
+func (c *client) list(ctx context.Context, q *lane.Request, r *lane.Reply) error {
+	var got minio.ListBucketV2Result
+	came := make(chan error, 1)
+	go func() { // minio-go takes no context for one page of a listing
+		page, err := c.ListObjectsV2(q.Bucket, q.Prefix, q.After, "", "", q.Most)
+		got = page
+		came <- err
+	}()
+	select {
+	case err := <-came:
+		if err != nil {
+			return err
+		}
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 	for _, x := range got.Contents {
 		r.Objects = append(r.Objects, lane.Object{Key: x.Key, Bytes: x.Size, Age: c.counts.age(x.LastModified), ETag: x.ETag})

@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -392,6 +393,13 @@ def test_a_wrong_etag_of_a_part_fails_the_upload(proxy: Proxy, place: str, tmp_p
     assert push([tmp_path / "rank-0"], place).keys == 1
 
 
+def test_a_slow_server_is_waited_for(proxy: Proxy, place: str, tmp_path: Path) -> None:
+    stores = compute(tmp_path, 1, range(2))
+    proxy.fault = lambda request: Fault(before=lambda: time.sleep(0.2))
+    assert push(stores, place).keys == 2
+    require(place, 1, range(2))
+
+
 def test_a_server_that_keeps_failing_ends_the_push(proxy: Proxy, place: str, tmp_path: Path) -> None:
     stores = compute(tmp_path, 1, range(2))
     push(stores, place)
@@ -533,8 +541,30 @@ def test_a_push_that_is_killed_leaves_old_or_new(
     assert len(server.files(f"{prefix}/packs")) >= 2
     ondisk.collect(place, age=0)
     assert len(server.files(f"{prefix}/packs")) == 2, "what was left is gone"
-    assert [path for path in server.files(prefix) if "multipart" in str(path)] == []
     require(place, 2, range(3))
+
+
+@pytest.mark.parametrize("kind", ["PUT packs?partNumber", "POST packs?uploadId"])
+def test_parts_of_a_push_that_is_killed_are_collected(kind: str, proxy: Proxy, place: str, tmp_path: Path) -> None:
+    with velocpy.open(tmp_path / "rank-0", host="128MiB", disk="1GiB") as store:
+        store.history("forward").checkpoint(0, u=np.arange(5 << 20))
+    process = subprocess.Popen(
+        [sys.executable, "-c", _PUSH, place, str(tmp_path / "rank-0")], stderr=subprocess.DEVNULL
+    )
+
+    def kill() -> None:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+    proxy.fail_once(kind, Fault(before=kill, status=503))
+    assert process.wait() == -signal.SIGKILL
+    proxy.fault = None
+    assert ondisk.collect(place, dry_run=True, age=0).removed_files > 0, "the upload was left"
+    ondisk.collect(place, age=0)
+    assert ondisk.collect(place, dry_run=True, age=0).removed_files == 0
+    assert push([tmp_path / "rank-0"], place).keys == 1
+    with velocpy.open(place, mode="r", host="128MiB") as archive:
+        assert np.array_equal(archive.history(part("forward", 0)).restore(0)["u"], np.arange(5 << 20))
 
 
 def test_the_program_that_is_killed_is_started_again(reached: Server, place: str, tmp_path: Path) -> None:
