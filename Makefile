@@ -106,6 +106,7 @@ nocgo: ## Run the Go tests without cgo: everything but the C ABI and the driver 
 nocgo-packages:
 	CGO_ENABLED=0 go test -timeout 20m -p $(GOJOBS) $(if $(VELOCPY_TURN),$$(cat $(ONE_GOROUTINE)) $(PROOFS) $(OTHER) $(firstword $(SHORTER)),$(NO_CABI))
 	go -C tools test ./mutate
+	CGO_ENABLED=0 go -C s3 test ./...
 
 # Of the commits that CI counts, four of five have the histories of these tests reduced, by turns by the codec, by de-duplication and by references.
 METHODS := raw codec tree tree+zstd reference

@@ -63,7 +63,9 @@ func explain(err error) (lane.Why, string) {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return lane.Unreachable, "the server has not answered in time"
-	case errors.As(err, &wire), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.ECONNREFUSED):
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return lane.Unreachable, "the connection was cut"
+	case errors.As(err, &wire), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.ECONNREFUSED):
 		return lane.Unreachable, err.Error()
 	}
 	return lane.Refused, err.Error()

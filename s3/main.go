@@ -6,7 +6,6 @@ package main
 
 import (
 	"errors"
-	"io"
 	"net/url"
 	"os"
 	"strconv"
@@ -88,9 +87,6 @@ func cause(err error) error {
 	var of *url.Error
 	if errors.As(err, &of) {
 		return of.Err
-	}
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("the connection was cut")
 	}
 	return err
 }
