@@ -194,7 +194,7 @@ func TestManyCommitsBecomeAWholeCatalog(t *testing.T) {
 	r, server := newRun(t, 1), buckettest.New()
 	server.Age = 2 * sweepAge
 	at := inBucket(t, server)
-	const pushes = 100
+	const pushes = 60
 	for push := range pushes {
 		for key := range int64(10) {
 			r.put(0, place{"a", model.NumberKey(int64(push)*10 + key)}, state{0, push, 10})
