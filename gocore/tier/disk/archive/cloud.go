@@ -194,20 +194,20 @@ func (c *cloud) repeat(batch []*task, why error) error {
 	return c.enter(image)
 }
 
-// What a push that has died has left is collected by one commit of sweepEvery, when it is an hour old.
+// Every so many commits, a push collects the orphans of dead pushes, once they are sweepAge seconds old.
 const (
 	sweepEvery = 16
 	sweepAge   = 3600
 )
 
-// leftovers lists what may have been left, before a commit after which it can be collected; nil if that is not worth the requests.
+// leftovers lists possible orphans before a commit that allows to collect them; nil if that is not worth the requests.
 func (c *cloud) leftovers() *bucket.Leftovers {
 	if (c.image.Number()+1)%sweepEvery != 0 {
 		return nil
 	}
 	left, err := c.image.Leftovers(false)
 	if err != nil {
-		logring.Add(logring.Warning, "what may have been left in "+c.bucket.Place()+" could not be listed: "+err.Error())
+		logring.Add(logring.Warning, "orphans in "+c.bucket.Place()+" could not be listed: "+err.Error())
 		return nil
 	}
 	return left
@@ -222,6 +222,6 @@ func (c *cloud) sweep(left *bucket.Leftovers) {
 		_, _, err = c.image.Replace(sweepAge, false)
 	}
 	if err != nil {
-		logring.Add(logring.Warning, "what was left in "+c.bucket.Place()+" could not be removed: "+err.Error())
+		logring.Add(logring.Warning, "orphans in "+c.bucket.Place()+" could not be removed: "+err.Error())
 	}
 }

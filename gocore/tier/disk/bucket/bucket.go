@@ -8,8 +8,8 @@
 // A commit names the whole catalog that it relies on, lists the packs that were added since, and has the catalog's files that were written since. So a reader
 // needs the newest commit and one whole catalog. Keys of commits count down, so that a listing begins with the newest one.
 //
-// Whoever makes commit n+1 first has changed the archive; another writer that has read commit n gets ErrConflict, reads again, and uploads its packs anew. A
-// commit's object is never removed, so no writer that was asleep can make a number a second time. Old ones are replaced by empty objects.
+// The writer that makes commit n+1 first changes the archive. Another writer that has read commit n gets ErrConflict, reads again, and uploads its packs anew. A
+// commit's object is never removed, so a suspended writer cannot make a number a second time. Obsolete commits are replaced by empty objects.
 //
 // Package durable reads the archive through FS, as a store whose files these objects are.
 package bucket
@@ -85,7 +85,7 @@ func At(server Server, place string) (*Bucket, error) {
 // Place is the text that names the place.
 func (b *Bucket) Place() string { return scheme + b.name + "/" + strings.TrimSuffix(b.prefix, "/") }
 
-// Costs returns what was asked of the server so far.
+// Costs returns the requests of this Bucket so far.
 func (b *Bucket) Costs() Costs { return Costs{b.requests.Load(), b.sent.Load(), b.received.Load()} }
 
 // mostSends is how often bytes are sent that the server has not got as they are.

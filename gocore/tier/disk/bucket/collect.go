@@ -7,10 +7,10 @@ import (
 	"velocpy/gocore/base/lane"
 )
 
-// A process that dies while it pushes leaves packs, whole catalogs and uploads that no commit names. They are told from those of a push that goes on by the
-// order of three steps: they are listed, a commit is made, and what was listed and the commit does not name is removed. A push that had uploaded it before the
-// commit, and has not made a commit since, cannot make one any more: the number of its next commit is taken, and it uploads its packs anew. So clocks
-// are not relied on. That only things of some age are removed spares other pushes the work, and readers of an older commit an error.
+// A process that dies while it pushes leaves orphans: packs, whole catalogs and uploads that no commit names. A collector removes them in three steps: it lists
+// all objects, it makes a commit, and it removes the listed objects that this commit does not name. Another push may have uploaded such an object before the
+// collector's commit, and not have committed it. That push fails with ErrConflict, since the number of its commit is taken, and uploads its packs anew. So the
+// collector relies on no clock. It spares young objects for two reasons: the other push has less work, and readers of an older commit find its packs.
 
 // Leftovers are objects and uploads that were there at some time.
 type Leftovers struct {
@@ -43,7 +43,7 @@ func (i *Image) Leftovers(all bool) (*Leftovers, error) {
 	return l, err
 }
 
-// Collected says what was removed.
+// Collected counts removed objects, aborted uploads and emptied commits, and their bytes.
 type Collected struct {
 	Packs, Catalogs, Uploads, Commits int
 	Bytes                             int64

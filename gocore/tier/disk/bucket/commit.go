@@ -10,7 +10,7 @@ import (
 )
 
 // Make makes an archive under the prefix, unless there is one. Only one of several callers makes it, and all of them find the same one afterwards. identity is
-// what a new one has as its identity.
+// the content of the identity's object of a new one.
 func (b *Bucket) Make(identity []byte) error {
 	_, err := b.readIdentity()
 	if !errors.Is(err, ErrNone) {

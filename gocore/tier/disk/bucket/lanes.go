@@ -55,7 +55,7 @@ func (l *Lanes) Ask(q *lane.Request, body, into []byte) (r lane.Reply, n int, er
 			return into[:n], nil
 		})
 	}
-	if err != nil { // what comes next on this lane may be the rest of a message
+	if err != nil { // the next bytes of this lane may be the rest of a message
 		_ = unix.Close(int(s)) // nothing is relied on that was written to it
 		s = -1
 		return r, 0, fmt.Errorf("%w: %w", ErrNoLanes, err)

@@ -14,7 +14,7 @@ type Reach struct {
 	memos  map[string]*memo
 }
 
-// memo is the last image of a place that this process has read or made, so that the next caller reads what is new alone.
+// memo is the last image of a place that this process has read or made. The next caller reads the newer commit alone.
 type memo struct {
 	mu    sync.Mutex
 	image *Image

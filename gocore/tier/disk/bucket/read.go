@@ -63,7 +63,7 @@ func commitOf(key string) (uint64, bool) {
 const mostLooks = 8
 
 // Read reads the archive as it is now: the identity, a listing, the newest commit, and the whole catalog that it relies on.
-// What this process has read or made of it before is not read again.
+// It reads no object again that this process has read or made before.
 func (b *Bucket) Read() (*Image, error) {
 	if known := b.memo.last(); known != nil {
 		i, err := b.readBehind(known.identity, known)
