@@ -11,6 +11,8 @@ import re
 import select
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -413,6 +415,58 @@ def test_a_server_that_keeps_failing_ends_the_push(proxy: Proxy, place: str, tmp
 
 
 # Several writers.
+
+
+class Lane:
+    """A lane of a program velocpy-s3 of its own, spoken to as gocore/base/lane says."""
+
+    def __init__(self) -> None:
+        self._ours, theirs = socket.socketpair()
+        program = Path(velocpy.__file__).with_name("velocpy-s3")
+        with theirs:
+            self._process = subprocess.Popen([program, str(theirs.fileno())], pass_fds=[theirs.fileno()])
+
+    def ask(self, body: bytes = b"", **request: Any) -> tuple[dict[str, Any], bytes]:
+        text = json.dumps({"bucket": BUCKET, **request}).encode()
+        self._ours.sendall(struct.pack("<IQ", len(text), len(body)) + text + body)
+        head, nbytes = struct.unpack("<IQ", self._exactly(12))
+        return json.loads(self._exactly(head)), self._exactly(nbytes)
+
+    def _exactly(self, nbytes: int) -> bytes:
+        return self._ours.recv(nbytes, socket.MSG_WAITALL) if nbytes else b""
+
+    def close(self) -> None:
+        self._ours.close()
+        self._process.wait()
+
+
+#: CRC-32C of b"0", b"1", …, as the header has it.
+_SUMS = ["Yp4a4A==", "kPWZ4w==", "g6VqFw==", "cc7pFA==", "pQSN/w==", "V28O/A==", "RD/9CA==", "tlR+Cw=="]
+
+
+def test_of_writers_of_one_object_one_wins(reached: Server, prefix: str) -> None:
+    """What the order of commits rests on: a conditional PUT, of which the server lets one through."""
+    lanes = [Lane() for _ in _SUMS]
+    for number in range(20):
+        key = f"{prefix}/{number}"
+        together = threading.Barrier(len(lanes))
+        answers: dict[int, Any] = {}
+
+        def put(writer: int, key: str = key, together: threading.Barrier = together, to: Any = answers) -> None:
+            together.wait()
+            body = str(writer).encode()
+            to[writer], _ = lanes[writer].ask(body, op="put", key=key, new=True, sum=_SUMS[writer])
+
+        threads = [threading.Thread(target=put, args=(writer,)) for writer in range(len(lanes))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        (winner,) = (writer for writer, answer in answers.items() if not answer.get("why"))
+        assert {answer.get("why") for writer, answer in answers.items() if writer != winner} == {"exists"}
+        assert (reached.folder / BUCKET / prefix / str(number)).read_bytes() == str(winner).encode()
+    for lane in lanes:
+        lane.close()
 
 
 def test_of_two_pushes_one_begins_again(proxy: Proxy, prefix: str, place: str, server: Server, tmp_path: Path) -> None:
