@@ -1,4 +1,4 @@
-"""The command build_cuda: the GPU kernels inside the package, those of the codec as a fatbin of their own."""
+"""The command build_cuda: the GPU kernels inside the package. Those of the codec and of de-duplication have fatbins."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from .switches import architectures, wants_kernels
 
 FATBIN = "velocpy_kernels.fatbin"
 SOURCE = Path("cuda", "velocpy_kernels.cu")
-# A process loads them only when it encodes on a GPU. They take the compiler two minutes, and the wheel 2.5 MB.
+# A process loads them only when it encodes, or de-duplicates, on a GPU. Those of the codec take the compiler two minutes,
+# and the wheel 2.5 MB; those of de-duplication half of that.
 CODEC_FATBIN = "velocpy_codec.fatbin"
-CODEC_SOURCE = Path("cuda", "velocpy_codec.cu")
+DEDUP_FATBIN = "velocpy_dedup.fatbin"
 SUFFIXES = {".cu", ".cuh", ".h"}
 MAGIC = 0xBA55ED50.to_bytes(4, "little")
 
@@ -65,19 +66,39 @@ class _BuildKernels(BuildArtifact):
         self.call(command, f"the GPU {self.noun}", f"`nvcc` failed on the {self.noun}")
 
 
-class _BuildCodec(_BuildKernels):
+class _BuildOthers(_BuildKernels):
+    """A part of build_cuda that makes another fatbin."""
+
+    without: str
+
+    def is_there(self) -> bool:
+        """Whether the fatbin can be built, or is prebuilt."""
+        named = getattr(self, self.prebuilt)
+        return named is None or Path(named).exists()
+
+
+class _BuildCodec(_BuildOthers):
     """The part of build_cuda that makes the kernels of the codec; it gets its options from there."""
 
+    without = "GPUs will not encode"
     filename, kept, noun, prebuilt = CODEC_FATBIN, "codec", "kernels of the codec", "prebuilt_codec"
-    source = CODEC_SOURCE
+    source = Path("cuda", "velocpy_codec.cu")
+
+
+class _BuildDedup(_BuildOthers):
+    """The part that makes the kernels of de-duplication."""
+
+    without = "GPUs will not de-duplicate"
+    filename, kept, noun, prebuilt = DEDUP_FATBIN, "dedup", "kernels of de-duplication", "prebuilt_dedup"
+    source = Path("cuda", "velocpy_dedup.cu")
 
 
 class BuildCuda(_BuildKernels):
     """Builds the kernels, or copies prebuilt ones.
 
     The files are made again only when their sources, the compiler or the flags changed. The compiler comes from the
-    packages that requirements/cuda.txt names; no GPU and no toolkit is needed. With prebuilt kernels, those of the
-    codec lie beside them, or the package has none.
+    packages that requirements/cuda.txt names; no GPU and no toolkit is needed. With prebuilt kernels, the others lie
+    beside them, or the package lacks these.
     """
 
     description = "build the GPU kernels (needs NVIDIA's compiler from PyPI and a C++ compiler)"
@@ -89,46 +110,50 @@ class BuildCuda(_BuildKernels):
     source = SOURCE
 
     def run(self) -> None:
-        codec = self._codec()
+        others = self._others()
         if not wants_kernels():
             self.announce(
                 "VELOCPY_CUDA=0: the package gets no GPU kernels, and its device tier will not open", level=logging.INFO
             )
             self.remove()
-            codec.remove()
+            for part in others:
+                part.remove()
             return
         super().run()
-        if self._has_codec():
-            codec.run()
-            return
-        self.announce(f"velocpy: no {CODEC_FATBIN} lies beside the kernels: GPUs will not encode", level=logging.INFO)
-        codec.remove()
+        for part in others:
+            if part.is_there():
+                part.run()
+                continue
+            self.announce(f"velocpy: no {part.filename} lies beside the kernels: {part.without}", level=logging.INFO)
+            part.remove()
 
     def get_outputs(self) -> list[str]:
         if not wants_kernels():
             return []
-        return super().get_outputs() + (self._codec().get_outputs() if self._has_codec() else [])
+        outputs = super().get_outputs()
+        for part in self._others():
+            if part.is_there():
+                outputs += part.get_outputs()
+        return outputs
 
     def get_output_mapping(self) -> dict[str, str]:
         if not wants_kernels():
             return {}
-        return super().get_output_mapping() | (self._codec().get_output_mapping() if self._has_codec() else {})
+        mapping = super().get_output_mapping()
+        for part in self._others():
+            if part.is_there():
+                mapping |= part.get_output_mapping()
+        return mapping
 
-    def _codec(self) -> _BuildCodec:
-        codec = _BuildCodec(self.distribution)
-        for name in ("build_lib", "build_base", "force", "editable_mode"):
-            setattr(codec, name, getattr(self, name))
-        codec.prebuilt_codec = self._beside()
-        return codec
-
-    def _beside(self) -> str | None:
-        """Where the codec's kernels lie if the kernels are prebuilt."""
+    def _others(self) -> list[_BuildOthers]:
+        """The parts that make the other fatbins. If the kernels are prebuilt, theirs lie beside these."""
         named = self.prebuilt_kernels
-        return str(Path(named).with_name(CODEC_FATBIN)) if named else None
-
-    def _has_codec(self) -> bool:
-        beside = self._beside()
-        return beside is None or Path(beside).exists()
+        parts: list[_BuildOthers] = [_BuildCodec(self.distribution), _BuildDedup(self.distribution)]
+        for part in parts:
+            for name in ("build_lib", "build_base", "force", "editable_mode"):
+                setattr(part, name, getattr(self, name))
+            setattr(part, part.prebuilt, str(Path(named).with_name(part.filename)) if named else None)
+        return parts
 
 
 def find_nvcc() -> str:

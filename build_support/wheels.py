@@ -18,7 +18,7 @@ from pathlib import Path
 
 from . import zig
 from .core import LIBRARY
-from .cuda import CODEC_FATBIN, FATBIN
+from .cuda import CODEC_FATBIN, DEDUP_FATBIN, FATBIN
 from .s3 import PROGRAM
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -138,7 +138,7 @@ def flaws(wheel: Path, report: str) -> list[str]:
         for licence in LICENCES:
             if not any(name.endswith(f".dist-info/licenses/{licence}") for name in names):
                 found.append(f"{licence} is missing")
-        for name in (LIBRARY, FATBIN, CODEC_FATBIN, PROGRAM):
+        for name in (LIBRARY, FATBIN, CODEC_FATBIN, DEDUP_FATBIN, PROGRAM):
             if f"velocpy/{name}" not in names:
                 found.append(f"velocpy/{name} is missing")
         for name in names:

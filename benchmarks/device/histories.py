@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import click
 
@@ -30,7 +30,7 @@ HELD = 8  # of them, by the device tier
 CHUNKS = 12  # checkpoints of the application's loop
 LONGER = 1.15  # the loop's computation between two checkpoints, by the time of a plain copy of one
 LEAST_GAIN, MOST_LOSS = 1.5, 1.03
-METHODS: tuple[Reduction, ...] = ("raw", "codec", "reference", "auto")
+METHODS: tuple[Reduction, ...] = ("raw", "codec", "reference", "tree", "auto")
 MIB = 1 << 20
 
 
@@ -69,7 +69,8 @@ def run(size: int = 256 * MIB, rounds: int = 5, cells: str | None = None, limit:
         "GB/s can exceed those of the link. 'encoded', those of them 'with another' checkpoint, and 'plain' count the "
         "checkpoints of the last round.",
         "Each round has new histories: 'auto' begins without knowledge. Checkpoints of a history all differ. "
-        "Both budgets of a device hold the same number of checkpoints, with the memory that encoding needs or without.",
+        "Both budgets of a device hold the same number of checkpoints, with the memory that encoding and "
+        "de-duplication need or without.",
         "The application's loop takes checkpoints between matrix products; the store flushes at once.",
     ]
     return report
@@ -77,9 +78,9 @@ def run(size: int = 256 * MIB, rounds: int = 5, cells: str | None = None, limit:
 
 @contextlib.contextmanager
 def _stores(card: Any, size: int, count: int, **options: Any) -> Iterator[dict[str, velocpy.Store]]:
-    """A store for plain bytes and one for reduced histories, whose device sets memory aside to encode."""
+    """A store for plain bytes and one for reduced histories, whose device sets memory aside for these."""
     slot = size + MIB
-    device, host = HELD * slot + size // 2, (count + 2) * slot
+    device, host = HELD * slot + size // 8 * 7, (count + 2) * slot
     with opened(card, device, host, **options) as plain, opened(card, device, host, **options) as reduced:
         yield {"raw": plain} | dict.fromkeys(METHODS[1:], reduced)
 
@@ -212,7 +213,7 @@ def _beside(report: Report, card: Any, name: str, arrays: list[Any], rounds: int
     """How much longer the application's loop takes beside flushes. Returns how many bytes differed."""
     size = arrays[0].nbytes
     steps = _steps(card, report.settings["down GB/s"] * 1e9, size)
-    times: dict[str, list[float]] = {"alone": [], "raw": [], "codec": []}
+    times: dict[str, list[float]] = {"alone": [], "raw": [], "codec": [], "tree": []}
     differ = 0
     with _stores(card, size, CHUNKS, tuning=velocpy.Tuning(flush="eager")) as stores:
         for number in range(rounds + 1):
@@ -220,7 +221,7 @@ def _beside(report: Report, card: Any, name: str, arrays: list[Any], rounds: int
                 if method == "alone":
                     took = card.seconds(partial(_train, card, steps, lambda _: None))
                 else:
-                    reduce: Reduction = "raw" if method == "raw" else "codec"
+                    reduce = cast(Reduction, method)
                     history = stores[method].history(f"beside {method} {number}", reduce=reduce)
                     took = card.seconds(partial(_train, card, steps, partial(_write, history, arrays)))
                     differ += _restored(history, arrays)
@@ -231,8 +232,9 @@ def _beside(report: Report, card: Any, name: str, arrays: list[Any], rounds: int
         row = {"what": f"application's loop, {KINDS[name]}", "method": method, "rounds counted": len(each)}
         row |= {"device s": median(each), "by alone": by_alone, "device seconds of rounds": each}
         report.rows.append(row | {"matrix products per checkpoint": steps})
-    slower = median([ours / raw for ours, raw in zip(times["codec"], times["raw"], strict=True)])
-    report.bar("application beside flushes that encode, by beside raw ones", slower, MOST_LOSS, at_least=False)
+    for method, what in (("codec", "encode"), ("tree", "de-duplicate")):
+        slower = median([ours / raw for ours, raw in zip(times[method], times["raw"], strict=True)])
+        report.bar(f"application beside flushes that {what}, by beside raw ones", slower, MOST_LOSS, at_least=False)
     return differ
 
 

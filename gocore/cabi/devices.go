@@ -12,10 +12,13 @@ import (
 	"velocpy/gocore/device/cuda/libcuda"
 )
 
-// codecFile is the name of the file with the codec's kernels. It lies beside that of the kernels, in builds that have it.
-const codecFile = "velocpy_codec.fatbin"
+// The names of the files with the kernels of the codec and of de-duplication. They lie beside that of the kernels, in builds that have them.
+const (
+	codecFile = "velocpy_codec.fatbin"
+	dedupFile = "velocpy_dedup.fatbin"
+)
 
-// openDevice opens a CUDA device with the kernels in a file. Those of the codec are read when the device encodes or decodes for the first time.
+// openDevice opens a CUDA device with the kernels in a file. The others are read when the device encodes, decodes or de-duplicates for the first time.
 func openDevice(ordinal int, kernels string) (device.Device, error) {
 	driver, err := libcuda.Open()
 	if err != nil {
@@ -30,5 +33,6 @@ func openDevice(ordinal int, kernels string) (device.Device, error) {
 		return nil, err
 	}
 	d.UseCodec(func() ([]byte, error) { return vfs.ReadFile(filepath.Join(filepath.Dir(kernels), codecFile)) })
+	d.UseDedup(func() ([]byte, error) { return vfs.ReadFile(filepath.Join(filepath.Dir(kernels), dedupFile)) })
 	return d, nil
 }

@@ -52,6 +52,7 @@ func openDevice(ordinal int, _ string) (device.Device, error) {
 		return nil, err
 	}
 	opened.UseCodec(func() ([]byte, error) { return []byte("twins"), nil })
+	opened.UseDedup(func() ([]byte, error) { return []byte("twins"), nil })
 	return opened, nil
 }
 

@@ -29,6 +29,7 @@ type Cache struct {
 	stagings
 	anchors
 	schedules
+	lineageAreas
 	shapes
 	wrappedLineages
 }
@@ -96,7 +97,8 @@ func New(set config.Settings) *Cache {
 	c.stagings = stagings{state: &c.state, byTier: map[int]*deviceStaging{}}
 	c.anchors = anchors{state: &c.state, stagings: &c.stagings}
 	c.schedules = schedules{state: &c.state, stagings: &c.stagings}
-	c.shapes = shapes{state: &c.state, stagings: &c.stagings, anchors: &c.anchors, schedules: &c.schedules}
+	c.lineageAreas = lineageAreas{state: &c.state, areas: map[int]*LineageArea{}}
+	c.shapes = shapes{state: &c.state, stagings: &c.stagings, anchors: &c.anchors, schedules: &c.schedules, areas: &c.lineageAreas}
 	c.wrappedLineages = wrappedLineages{tiers: &c.state.tiers, byHistory: map[string]*Wrapped{}}
 	return c
 }

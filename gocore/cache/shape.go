@@ -1,9 +1,13 @@
 package cache
 
 import (
+	"math"
+
 	"velocpy/gocore/checkpoint"
+	"velocpy/gocore/device"
 	"velocpy/gocore/policy/encoding"
 	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/reduction/digest"
 )
 
 // shapes tells how checkpoints are kept in the tiers, and predicts how many bytes they have there.
@@ -12,6 +16,7 @@ type shapes struct {
 	stagings  *stagings
 	anchors   *anchors
 	schedules *schedules
+	areas     *lineageAreas
 }
 
 // ExpectBytes predicts how many bytes a checkpoint will have in a form. The lock is held.
@@ -19,6 +24,9 @@ func (sh *shapes) ExpectBytes(r *engine.Record, f engine.Form) int64 {
 	known := sh.Reductions[r.Hist.Name]
 	if known == nil || sh.schedules.GoesWhole(r) {
 		return r.Size
+	}
+	if f == engine.Deduplicated { // what is new is known when the device has written it
+		return math.MaxInt64
 	}
 	onDevice := sh.encodedBy(known, r.Top())
 	if f == engine.Difference && onDevice {
@@ -74,10 +82,16 @@ func (sh *shapes) ShapeOf(history string, l *checkpoint.Layout, room int64, top 
 	if r.Lineage != nil && !onDevice && (!ofDevice || r.Planner.Method() == encoding.Lineage) {
 		form, most = engine.Difference, mostOfObject(room)
 	}
+	removed := sh.areas.AreaFor(r, top) != nil
+	if removed {
+		form, most = engine.Difference, mostOfObject(room)
+	}
 	s, some := &engine.Shape{}, false
 	for t := range sh.Tiers {
 		switch {
 		case sh.DeviceTier(t) != nil:
+		case removed && t == sh.HostTier():
+			s.Forms[t], s.Sizes[t], some = engine.Deduplicated, mostDeduplicated(l, room, r.OnDevice), true
 		case t == sh.HostTier() && sh.Host != nil && !onDevice: // callers, a lineage or a compressor use the plain bytes there
 		case onDevice && r.Refers && sh.anchors.Relates() && t != sh.HostTier():
 			s.Forms[t], s.Sizes[t], some = engine.Difference, roomOfWrapped(l, room), true
@@ -89,4 +103,12 @@ func (sh *shapes) ShapeOf(history string, l *checkpoint.Layout, room int64, top 
 		return nil
 	}
 	return s
+}
+
+// mostDeduplicated is the room that is reserved for what a device writes to the host of a checkpoint that takes so much in memory: all of its bytes may be new, and metadata is
+// behind them until the host has read it.
+func mostDeduplicated(l *checkpoint.Layout, room int64, m *DeviceMethod) int64 {
+	const checksum, entry, rest = 8, 24, 1024 // bytes for a block, for a chunk that is not full, and where lengths are rounded up
+	regions := int64(len(l.Spans))
+	return room + checksum*(room/digest.SumBytes+regions) + device.FirstBytes*(room/int64(m.Chunk)) + (entry+device.FirstBytes)*regions + rest
 }

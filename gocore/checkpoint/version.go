@@ -8,6 +8,7 @@ import (
 	"velocpy/gocore/base/checksum"
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/model"
+	"velocpy/gocore/reduction/difference"
 )
 
 // Version is one write of a checkpoint: what its bytes are, and how far they are on their way. A single region's checksum lies on the same cache line.
@@ -23,6 +24,8 @@ type Version struct {
 	// Difference says where the bytes of the copy on the disk are, if that is an object of a lineage; nil: it is none.
 	Difference *model.Difference
 	Anchor     bool // a device has encoded others with it, or may
+	// Deduplicated describes the copy on the host, if a device has de-duplicated it; nil: that copy has the plain bytes, or is encoded.
+	Deduplicated *Deduplicated
 
 	Place  int64       // in the schedules of its history, from 1; 0: it has none
 	Waited bool        // its flush was put aside once for the sake of a schedule; it is not again
@@ -31,6 +34,14 @@ type Version struct {
 	Gone   atomic.Bool // the version was dropped, replaced or consumed: transfers that copy it may stop
 
 	leaves atomic.Pointer[leafHashes] // nil: not known
+}
+
+// Deduplicated describes a copy that has the first occurrences of a checkpoint alone. The rest of its bytes lies in copies of other checkpoints. It is immutable.
+type Deduplicated struct {
+	Lineage uint64          // random, so that no other lineage has it
+	Number  uint32          // of the checkpoint in its lineage
+	Bytes   int64           // of the first occurrences
+	Map     *difference.Map // where all bytes lie, by the numbers of checkpoints
 }
 
 // Keep copies the checksums into the version.

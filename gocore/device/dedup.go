@@ -52,6 +52,11 @@ type Deduplication struct {
 
 	Scratch Address // DedupScratch bytes, in use until an event behind the call has passed
 	Result  Address // DedupResult bytes: see DedupCounts
+	// Apart leaves the first occurrences out of the result, which has the metadata at the same place: GatherFirsts writes them, or the caller copies them.
+	Apart bool
+	// OverLink tells that the result is pinned host memory. The link is slower than the device's memory, so few blocks of threads gather: other kernels have the rest of
+	// the device meanwhile.
+	OverLink bool
 }
 
 // DedupRegion is one region of a checkpoint. It has a digest for each chunk at Leaves and, with Blocks, one for each block of 4 KiB at Blocks: those of the

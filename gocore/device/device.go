@@ -107,6 +107,9 @@ type Lane interface {
 	// call has passed. A call that fails with anything but ErrDeduplication, ErrDedup or ErrRecording, or whose work is not known to have run, leaves the state
 	// in device memory changed: the lineage is made anew. ErrDedup: the device has no kernels for it.
 	Dedup(c *Deduplication) (Found, error)
+	// GatherFirsts writes the first occurrences that a Dedup with Apart has found into its result. It is called at most once, before the scratch memory is used for anything
+	// else.
+	GatherFirsts(c *Deduplication) error
 	// Event passes when all work queued so far has run.
 	Event() (Event, error)
 	// Stamp is a point at which the device records the time. It costs more than an Event.

@@ -14,7 +14,7 @@ var layers = []struct {
 }{
 	{"model", nil},
 	{"base/", []string{"base/", "model"}},
-	{"checkpoint", []string{"base/checksum", "base/status", "model"}},
+	{"checkpoint", []string{"reduction/difference", "base/checksum", "base/status", "model"}},
 	// Policy is pure: time, sizes and rates are its inputs.
 	{"policy/schedule", []string{"policy/", "checkpoint", "model", "base/quantity", "base/strictjson"}},
 	{"policy/encoding", []string{"reduction/codec", "reduction/regions"}},
@@ -45,9 +45,9 @@ var layers = []struct {
 	{"tier/disk/", []string{"base/", "model"}},
 	{"tier/tiertest", []string{"tier", "base/"}},
 	{"transfer/slots", []string{"cache", "checkpoint", "tier/", "transfer/", "policy/engine", "device", "base/", "model"}},
-	{"transfer/path", []string{"cache", "checkpoint", "config", "transfer/", "tier/", "tier", "policy/engine", "device", "base/", "model", "policy/encoding", "reduction/"}},
-	{"transfer/workers", []string{"cache", "checkpoint", "config", "transfer/", "tier/", "policy/engine", "policy/schedule", "device", "base/", "model", "policy/encoding", "reduction/"}},
-	{"cache", []string{"checkpoint", "config", "figures", "tier/", "transfer/", "policy/", "reduction/object", "device", "base/", "model"}},
+	{"transfer/path", []string{"cache", "checkpoint", "config", "transfer/", "tier/", "tier", "policy/engine", "device", "device/lineage", "base/", "model", "policy/encoding", "reduction/"}},
+	{"transfer/workers", []string{"cache", "checkpoint", "config", "transfer/", "tier/", "policy/engine", "policy/schedule", "device", "device/lineage", "base/", "model", "policy/encoding", "reduction/"}},
+	{"cache", []string{"checkpoint", "config", "figures", "tier/", "transfer/", "policy/", "reduction/difference", "reduction/digest", "reduction/object", "device", "device/lineage", "base/", "model"}},
 	{"operation", []string{"cache", "checkpoint", "config", "figures", "tier/", "transfer/", "policy/", "device", "base/", "model"}},
 	{"store", []string{"operation", "cache", "config", "figures", "checkpoint", "tier/", "transfer/", "policy/", "device", "device/hazard", "base/", "model", "reduction/"}},
 	{"inspect", []string{"tier/disk/", "reduction/difference", "base/", "model"}},

@@ -45,6 +45,11 @@ func (h *History) Corrupt(k model.Key, tier int, offset int64) error {
 	}
 	if tier == status.TierHost {
 		at := offset
+		if d := rec.Version.Deduplicated; d != nil && s.Engine.Form(rec, t) == engine.Deduplicated {
+			if at %= max(d.Bytes, 1); d.Bytes == 0 {
+				return nil
+			}
+		}
 		if s.Engine.Form(rec, t) == engine.Encoded && rec.Version.Encoding != nil {
 			in := s.Host.Bytes(f.Offset, f.Size)
 			at, err = s.encodedAt(rec.Version, 0, offset, func(at int64, p []byte) error {

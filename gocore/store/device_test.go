@@ -129,6 +129,7 @@ func (b *board) config(host, disk int64, dev int64) config.Config {
 		d, err := cuda.Open(b.driver, ordinal, []byte("twins"))
 		if err == nil {
 			d.UseCodec(func() ([]byte, error) { return []byte("twins"), nil })
+			d.UseDedup(func() ([]byte, error) { return []byte("twins"), nil })
 		}
 		return d, err
 	}

@@ -141,12 +141,26 @@ func (h *History) reduce(r *Reduction, course *schedule.Course) error {
 		known.Anchor.End()
 	}
 	m := methods[r.Method]
+	known.OnDevice = deviceMethod(r)
+	if known.OnDevice != nil && s.Set.Host != nil {
+		s.SetLineagesAside()
+	}
 	known.Planner, known.Lineage, known.Refers = encoding.New(m.encodes, compressors[r.Compressor]), l, m.refers || m.encodes == encoding.Auto
 	if s.Set.Host != nil && s.EncodesOnDevice(known) {
 		s.SetStagingAside()
 	}
 	known.Figures.Method, known.Figures.Chunk, known.Figures.Digest = r.Method, r.Chunk, r.Digest
 	known.Figures.Compressor = r.Compressor
+	return nil
+}
+
+// deviceMethod says how devices de-duplicate; nil: the method or the digests are none of theirs, or a compressor of the host is to have the plain bytes.
+func deviceMethod(r *Reduction) *cache.DeviceMethod {
+	switch m := methods[r.Method].removes; {
+	case r.Compressor != "", digests[r.Digest] != digest.XXH3:
+	case m == difference.Basic, m == difference.List, m == difference.Tree:
+		return &cache.DeviceMethod{Method: m, Chunk: r.Chunk}
+	}
 	return nil
 }
 

@@ -101,6 +101,76 @@ def test_states_that_are_alike_are_encoded_with_each_other(verify):
         assert store.stats()["tiers"]["host"]["used"] == 0
 
 
+def moving():
+    """States of which each writes to a few places, and moves a part to another place. One region grows."""
+    random = torch.Generator("cuda").manual_seed(4)
+    noise = torch.randint(0, 256, (9_000_001,), dtype=torch.uint8, device="cuda", generator=random)
+
+    def at(step):
+        changed = noise.clone()
+        for k in range(1, step + 1):
+            changed[k * 7919 :: 1_000_003] = k
+            changed[k << 17 : (k << 17) + 65536] = noise[(k << 16) : (k << 16) + 65536]
+        return {"u": changed, "still": noise[:3_000_000], "grows": noise[: 200_000 + 5000 * step]} | {
+            "empty": torch.zeros(0, 3, device="cuda"),
+            "one": torch.tensor(2.5 + step, device="cuda"),
+        }
+
+    return at
+
+
+@pytest.mark.parametrize("verify", ["moved", "off", "always"])
+@pytest.mark.parametrize(("method", "chunk"), [("basic", 4096), ("list", 128), ("tree", 64), ("tree", None)])
+def test_a_device_removes_duplicates(method, chunk, verify):
+    at = moving()
+    with velocpy.open(device="192MiB", host="1GiB", disk=None, verify=verify) as store:
+        history = store.history("h", reduce=method, chunk=chunk)
+        for step in range(40):  # more than the device has room for
+            history.checkpoint(step, at(step))
+        store.wait("host")
+        did = saved(store)
+        assert did["differences"] > 35
+        assert did["encoded_to"] < 0.25 * did["encoded_from"]
+        for step in sorted(range(40), key=lambda step: (step % 3, -step)):
+            if step % 2:
+                with history.restore(step) as lease:
+                    assert all(same(lease[name], tensor) for name, tensor in at(step).items())
+                history.drop(step)
+            else:
+                into = {name: torch.empty_like(tensor) for name, tensor in at(step).items()}
+                history.restore(step, into=into, last=True)
+                assert all(same(into[name], tensor) for name, tensor in at(step).items())
+        assert saved(store)["decoded"] > 0
+        assert store.stats()["tiers"]["host"]["used"] == 0
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_disk_keeps_what_a_device_de_duplicated(tmp_path, durable):
+    at, count = moving(), 30
+    plain = count * sum(tensor.nbytes for tensor in at(0).values())
+    with velocpy.open(tmp_path / "s", device="192MiB", host="96MiB", disk="4GiB", durable=durable) as store:
+        history = store.history("h", reduce="tree", chunk=256)
+        for step in range(count):
+            history.checkpoint(step, at(step))
+        store.wait("disk")
+        assert saved(store)["differences"] > count / 2
+        assert store.stats()["tiers"]["disk"]["used"] < 0.4 * plain
+        for step in sorted(range(count), key=lambda step: (step % 3, -step)):
+            into = {name: torch.empty_like(tensor) for name, tensor in at(step).items()}
+            history.restore(step, into=into, last=step % 4 == 0)
+            assert all(same(into[name], tensor) for name, tensor in at(step).items())
+    if not durable:
+        return
+    command = [sys.executable, "-m", "velocpy", "check", "--read-data", str(tmp_path / "s")]
+    assert subprocess.run(command, capture_output=True, text=True).returncode == 0
+    with velocpy.open(tmp_path / "s", host="1GiB") as store:
+        history = store.history("h")
+        for step in set(range(count)) - set(range(0, count, 4)):
+            into = {name: torch.empty_like(tensor, device="cpu") for name, tensor in at(step).items()}
+            history.restore(step, into=into)
+            assert all(same(into[name], tensor.cpu()) for name, tensor in at(step).items())
+
+
 @pytest.mark.parametrize("durable", [True, False])
 def test_a_disk_keeps_what_was_encoded_with_others(tmp_path, durable):
     at, count = related(), 30

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import struct
 import subprocess
@@ -20,8 +19,8 @@ from build_support.toolchain import find_cxx
 
 FATBIN = Path(velocpy.__file__).with_name("velocpy_kernels.fatbin")
 CODEC_FATBIN = FATBIN.with_name("velocpy_codec.fatbin")
+DEDUP_FATBIN = FATBIN.with_name("velocpy_dedup.fatbin")
 PTX, ELF = 1, 2
-BESIDE, TURN = ("velocpy_reduction.cu", "velocpy_dedup.cu"), os.environ.get("VELOCPY_TURN")
 ALL = (80, 86, 89, 90, 100, 120)
 #: What the package under test was built for.
 WANTED = architectures(ALL)
@@ -39,7 +38,7 @@ def entries(fatbin: bytes) -> Iterator[tuple[int, int]]:
         at += entry_header + entry_size
 
 
-@pytest.mark.parametrize("fatbin", [FATBIN, CODEC_FATBIN], ids=lambda path: path.stem)
+@pytest.mark.parametrize("fatbin", [FATBIN, CODEC_FATBIN, DEDUP_FATBIN], ids=lambda path: path.stem)
 def test_fatbin_lists_expected_architectures(fatbin: Path) -> None:
     found = sorted(entries(fatbin.read_bytes()))
     assert found == [(PTX, WANTED[-1]), *((ELF, arch) for arch in WANTED)]
@@ -49,6 +48,7 @@ def test_fatbin_is_small() -> None:
     share = len(WANTED) / len(ALL)
     assert 50_000 * share < FATBIN.stat().st_size < 500_000
     assert 1_000_000 * share < CODEC_FATBIN.stat().st_size < 4_000_000
+    assert 500_000 * share < DEDUP_FATBIN.stat().st_size < 3_000_000
 
 
 def test_architectures_that_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,11 +62,10 @@ def test_architectures_that_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", BESIDE if TURN is None else BESIDE[int(TURN) % 2 :: 2])
-def test_kernels_of_reduction_compile(root: Path, tmp_path: Path, name: str) -> None:
-    """They are not in the package. The check of a commit compiles one of both."""
+def test_kernels_of_reduction_compile(root: Path, tmp_path: Path) -> None:
+    """They are not in the package."""
     fatbin = tmp_path / "reduction.fatbin"
-    source = root / "cuda" / name
+    source = root / "cuda" / "velocpy_reduction.cu"
     command = [find_nvcc(), *FLAGS, "-arch=sm_90", "-ccbin", find_cxx(), "-fatbin", "-o", str(fatbin), str(source)]
     subprocess.run(command, check=True)
     assert (ELF, 90) in set(entries(fatbin.read_bytes()))

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 CORE = Path(velocpy.__file__).with_name("libvelocpy_core.so")
 KERNELS = Path(velocpy.__file__).with_name("velocpy_kernels.fatbin")
-CODEC = KERNELS.with_name("velocpy_codec.fatbin")
+CODEC, DEDUP = (KERNELS.with_name(f"velocpy_{part}.fatbin") for part in ("codec", "dedup"))
 
 #: Counts the commits. The check of one in three plays what compiles everything once more.
 TURN = int(os.environ.get("VELOCPY_TURN", "0"))
@@ -170,7 +170,7 @@ def test_wheel_holds_the_package_alone(wheel: Path, root: Path) -> None:
     modules = {str(path.relative_to(root / "python")) for path in (root / "python" / "velocpy").rglob("*.py")}
     assert modules <= names
     assert {"velocpy/py.typed", "velocpy/_core.pyi", "velocpy/libvelocpy_core.so"} <= names
-    fatbins = {"velocpy/velocpy_kernels.fatbin", "velocpy/velocpy_codec.fatbin"}
+    fatbins = {f"velocpy/velocpy_{part}.fatbin" for part in ("kernels", "codec", "dedup")}
     assert fatbins <= names
     assert all(name.startswith("velocpy/") for name in names)
     assert {name for name in names if name.startswith("velocpy/") and not name.endswith((".py", ".so"))} == {
@@ -258,10 +258,12 @@ def test_builds_say_what_they_do_and_how_long_it_took(tree: Path) -> None:
 
 
 def test_kernels_are_built_again_only_when_their_sources_changed(tree: Path) -> None:
-    built = {name: tree / "build" / folder / name for folder, name in (("cuda", KERNELS.name), ("codec", CODEC.name))}
-    # Those of the codec take a minute to compile, which shows nothing here.
+    folders = {"cuda": KERNELS, "codec": CODEC, "dedup": DEDUP}
+    built = {fatbin.name: tree / "build" / folder / fatbin.name for folder, fatbin in folders.items()}
+    # Those beside the kernels take more than a minute to compile, which shows nothing here.
     short = '#include "parameters.h"\nextern "C" __global__ void nothing() {}\n'
-    (tree / "cuda" / "velocpy_codec.cu").write_text(short)
+    for name in ("codec", "dedup"):
+        (tree / "cuda" / f"velocpy_{name}.cu").write_text(short)
     setup(tree, "build_cuda", "--build-lib", "first")
     before = [path.stat().st_mtime_ns for path in built.values()]
     setup(tree, "build_cuda", "--build-lib", "second")
@@ -276,16 +278,17 @@ def test_kernels_are_built_again_only_when_their_sources_changed(tree: Path) -> 
 def test_prebuilt_kernels_env(tree: Path) -> None:
     environment = without_path(VELOCPY_PREBUILT_KERNELS=str(KERNELS))
     setup(tree, "build_cuda", "--build-lib", "out", env=environment)
-    for fatbin in (KERNELS, CODEC):
+    for fatbin in (KERNELS, CODEC, DEDUP):
         assert (tree / "out" / "velocpy" / fatbin.name).read_bytes() == fatbin.read_bytes()
 
 
-def test_prebuilt_kernels_without_those_of_the_codec(tree: Path, tmp_path: Path) -> None:
+def test_prebuilt_kernels_without_the_others(tree: Path, tmp_path: Path) -> None:
     setup(tree, "build_cuda", "--build-lib", "out", env=without_path(VELOCPY_PREBUILT_KERNELS=str(KERNELS)))
     alone = shutil.copy(KERNELS, tmp_path)
     environment = without_path(VELOCPY_PREBUILT_KERNELS=str(alone))
     done = run(sys.executable, "setup.py", "build_cuda", "--build-lib", "out", cwd=tree, env=environment)
     assert "GPUs will not encode" in done.stdout
+    assert "GPUs will not de-duplicate" in done.stdout
     assert [path.name for path in (tree / "out" / "velocpy").iterdir()] == [KERNELS.name], "not of the earlier build"
 
 
@@ -313,7 +316,7 @@ def test_missing_nvcc_message(tree: Path, tmp_path: Path) -> None:
 def test_build_without_kernels_leaves_none_of_an_earlier_one(tree: Path) -> None:
     package = tree / "out" / "velocpy"
     setup(tree, "build_cuda", "--build-lib", "out", env=without_path(VELOCPY_PREBUILT_KERNELS=str(KERNELS)))
-    assert {path.name for path in package.iterdir()} == {KERNELS.name, CODEC.name}
+    assert {path.name for path in package.iterdir()} == {KERNELS.name, CODEC.name, DEDUP.name}
     setup(tree, "build_cuda", "--build-lib", "out", env=without_path(VELOCPY_CUDA="0"))
     assert not list(package.iterdir())
 

@@ -55,3 +55,15 @@ func (l *lane) Dedup(c *device.Deduplication) (device.Found, error) {
 	}
 	return &found{results{l.d, words}}, nil
 }
+
+// GatherFirsts implements device.Lane.
+func (l *lane) GatherFirsts(c *device.Deduplication) error {
+	if err := l.open(); err != nil {
+		return err
+	}
+	functions, err := l.d.dedup.functions()
+	if err != nil {
+		return err
+	}
+	return l.planned(functions, func(p *kernel.Plan) { p.GatherFirsts(c, l.d.identity.Processors) })
+}

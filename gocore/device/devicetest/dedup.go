@@ -335,7 +335,11 @@ func (h *history) queue() (*lineage.Checkpoint, []lineage.Region, lineage.Memory
 		h.turn = 1 - h.turn
 		m.Digests = h.digestRoom(need.Digests)
 	}
+	m.Apart = h.number%2 == 0
 	k, err := h.there.Dedup(h.m.Lane(), h.number, list, m)
+	if err == nil && m.Apart {
+		err = k.Gather(h.m.Lane())
+	}
 	if err != nil {
 		h.Fatalf("checkpoint %d: %v", h.number, err)
 	}

@@ -42,15 +42,33 @@ func (l *lane) Dedup(c *device.Deduplication) (device.Found, error) {
 		memory := view(at, scratch)
 		fill(memory)
 		copy(memory, upload)
-		for _, launch := range plan.Launches() {
-			if err := kernel.Twin(launch.Kernel)(launch.Blocks, launch.Threads, launch.Parameter); err != nil {
-				panic(fmt.Sprintf("de-duplication: %s: %v", launch.Kernel, err)) // the plan was made for the twins
-			}
+		run(&plan)
+		if !c.Apart {
+			fill(memory)
 		}
-		fill(memory)
 		found := kernel.DedupCounts(counts[:])
 		f.counts.Store(&found)
 	}))
+}
+
+// GatherFirsts implements device.Lane.
+func (l *lane) GatherFirsts(c *device.Deduplication) error {
+	scratch := device.DedupScratch(c)
+	var plan kernel.Plan
+	plan.GatherFirsts(c, 1)
+	return l.put(dedupTouches(c, scratch), l.dev.unlessLost(func() {
+		run(&plan)
+		fill(view(c.Scratch, scratch))
+	}))
+}
+
+// run runs the twins of a plan's launches.
+func run(plan *kernel.Plan) {
+	for _, launch := range plan.Launches() {
+		if err := kernel.Twin(launch.Kernel)(launch.Blocks, launch.Threads, launch.Parameter); err != nil {
+			panic(fmt.Sprintf("de-duplication: %s: %v", launch.Kernel, err)) // the plan was made for the twins
+		}
+	}
 }
 
 // dedupTouches are the ranges that a Dedup may read or write.

@@ -29,6 +29,21 @@ func (k *Checkpoint) Counts() device.DedupCounts {
 	return *k.counts
 }
 
+// Gather queues the copy of the first occurrences to the result, if they were left out. Neither Finish nor Drop need have been called; the scratch memory is in use until an event
+// behind the call has passed.
+func (k *Checkpoint) Gather(lane device.Lane) error { return lane.GatherFirsts(k.c) }
+
+// IsApart tells whether they were left out.
+func (k *Checkpoint) IsApart() bool { return k.c.Apart }
+
+// Bytes is how many bytes the regions have together, and the first occurrences.
+func (k *Checkpoint) Bytes() (all, firsts int64) {
+	for i := range k.c.Regions {
+		all += k.c.Regions[i].Bytes
+	}
+	return all, k.Counts().Bytes
+}
+
 // Metadata is where the metadata lies in the result: the first occurrences are before it, from the beginning on.
 func (k *Checkpoint) Metadata() (at, bytes int64) {
 	n := k.Counts()

@@ -27,6 +27,10 @@ type Memory struct {
 	Digests device.Address
 	Scratch device.Address // a multiple of 16; free when the checkpoint is finished
 	Result  device.Address // a multiple of 16: first occurrences and metadata, for the caller
+	// OverLink tells that the result is pinned host memory.
+	OverLink bool
+	// Apart leaves the first occurrences to Checkpoint.Gather, or to the caller.
+	Apart bool
 }
 
 // Need is how many bytes of each a checkpoint needs. Digests is 0 if those of the checkpoint before have the same sizes.
@@ -233,7 +237,9 @@ func (l *Lineage) compare(now *Region) device.DedupRegion {
 	if l.options.Blocks {
 		r.OldBlocks = min(device.BlockBytes(old.bytes), device.BlockBytes(now.Bytes)) / digest.Bytes
 	}
-	r.Void = void(l.located.Find(now.Name), now.Bytes, int64(l.options.Chunk))
+	if l.located.HasVoid() {
+		r.Void = void(l.located.Find(now.Name), now.Bytes, int64(l.options.Chunk))
+	}
 	return r
 }
 
@@ -262,7 +268,7 @@ func (l *Lineage) Dedup(lane device.Lane, number uint32, regions []Region, m Mem
 		return nil, err
 	}
 	k := &Checkpoint{lineage: l, c: c, names: make([]string, len(regions)), versions: make(map[string]version, len(regions))}
-	k.c.Scratch, k.c.Result = m.Scratch, m.Result
+	k.c.Scratch, k.c.Result, k.c.OverLink, k.c.Apart = m.Scratch, m.Result, m.OverLink, m.Apart
 	moved, err := k.place(regions, m.Digests)
 	if err != nil {
 		return nil, err

@@ -95,9 +95,12 @@ func (cp *copies) updateCopy(now int64, o *Object, t int) {
 	}
 	f := cp.tiers[t].table.At(id)
 	if o.gone || o.spoiled&(1<<t) != 0 {
-		if f.Pins == 0 && f.Transfers == 0 && !o.isNeeded(t) {
-			cp.vacate(o, t)
-			return
+		if f.Pins == 0 && f.Transfers == 0 {
+			if !o.isNeeded(t) {
+				cp.vacate(o, t)
+				return
+			}
+			cp.dependencies.endParts(o, t)
 		}
 		cp.setClass(t, f, fragment.Held)
 		cp.tiers[t].table.Update(id)

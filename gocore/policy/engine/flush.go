@@ -232,7 +232,7 @@ func (fs *flushes) flushUsers(now int64, t int) (some bool) {
 	bit := uint8(1) << t
 	for id := tr.table.First(); id != fragment.None; id = tr.table.Next(id) {
 		o := tr.table.At(id).Owner
-		if o == nil || o.Source(t) == nil || o.stuckOn&bit != 0 {
+		if o == nil || len(o.Sources(t)) == 0 || o.stuckOn&bit != 0 {
 			continue
 		}
 		fs.queueFlush(now, t, o, true)

@@ -17,6 +17,7 @@ const (
 	Pack             // small objects behind one another
 	Temporary        // a buffer
 	Index
+	Deduplicated // what is new in it; the rest lies in copies of other objects in the same tier
 )
 
 // Side is an end of a link.
@@ -335,6 +336,9 @@ func (x *Transfer) Sends() int64 {
 	}
 	return x.sent
 }
+
+// Crossed tells, before Done, how many bytes of a load have crossed its link, where that is not the size of the copy below: other copies have bytes of it, or the tier above.
+func (x *Transfer) Crossed(n int64) { x.sent = n }
 
 // Rewrote tells, before Done, that the bytes of a flush between two forms other than Raw were made anew, so that a load brings others up than there were.
 func (x *Transfer) Rewrote() { x.rewrote = true }

@@ -125,8 +125,8 @@ func (ls *loads) withdrawPromisesOf(now int64, o *Object) {
 			ls.rooms.release(now, o, t)
 		}
 	}
-	if o.hasNeed() { // its source may have been promised for it alone
-		ls.withdrawPromisesOf(now, o.more.needs.of)
+	if o.hasNeed() && !o.more.needs.parts { // its source may have been promised for it alone
+		ls.withdrawPromisesOf(now, o.more.needs.of[0])
 	}
 }
 

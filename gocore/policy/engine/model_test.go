@@ -47,7 +47,7 @@ func modelOfLoads(t *rapid.T) {
 	acts, some := w.acts(), map[string]func(*rapid.T){}
 	for _, name := range []string{
 		"restore", "restore more", "hint", "hand over", "end restore", "next", "next up", "next is queued", "queue", "done", "done as well", "fail",
-		"fail when given", "fail when given, too", "capture", "refer", "own", "disown", "use", "pin", "unpin", "relocate", "recode", "need", "need no more", "drop", "clear", "prefetch", "prove", "proved", "doubt", "shrink", "grow", "drain", "",
+		"fail when given", "fail when given, too", "capture", "refer", "own", "disown", "use", "pin", "unpin", "relocate", "recode", "need", "need no more", "need parts", "drop", "clear", "prefetch", "prove", "proved", "doubt", "shrink", "grow", "drain", "",
 	} {
 		some[name] = acts[name]
 	}
@@ -139,6 +139,7 @@ func (w *world) acts() map[string]func(*rapid.T) {
 		"relocate":     w.relocate,
 		"need":         w.need,
 		"need no more": w.needNoMore,
+		"need parts":   w.needParts,
 		"recode":       w.recode,
 		"restore more": w.restore,
 		"next":         func(t *rapid.T) { w.next(Down); w.next(Up) },

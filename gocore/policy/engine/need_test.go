@@ -30,10 +30,33 @@ func (w *world) need(t *rapid.T) {
 	}
 }
 
+// needParts lets a copy need several others, other ones than before, or none any more.
+func (w *world) needParts(t *rapid.T) {
+	var all []*Object
+	tier := rapid.IntRange(0, len(w.e.tiers)-1).Draw(t, "tier")
+	for _, r := range w.born {
+		if o := &r.own; o.home != nil && o.copies[tier] != fragment.None {
+			all = append(all, o)
+		}
+	}
+	if len(all) < 2 {
+		t.Skip("nothing")
+	}
+	o := rapid.SampledFrom(all).Draw(t, "object")
+	of := rapid.SliceOfNDistinct(rapid.SampledFrom(all), 0, 4, func(o *Object) *Object { return o }).Draw(t, "others")
+	before := slices.Clone(o.Sources(tier))
+	if w.e.NeedParts(w.now, o, of, tier) {
+		before = of
+	}
+	if gone := o.copies[tier] == fragment.None && len(o.Sources(tier)) == 0; !gone && !slices.Equal(o.Sources(tier), before) || len(before) > 1 && o.Source(tier) != nil {
+		w.fatalf("%v needs %d others in tier %d, not %d", name(o), len(o.Sources(tier)), tier, len(before))
+	}
+}
+
 func (w *world) needNoMore(t *rapid.T) {
 	for _, r := range w.born {
 		for tier := range w.e.tiers {
-			if r.own.home != nil && r.own.Related(tier) != nil {
+			if r.own.home != nil && (r.own.Related(tier) != nil || len(r.own.Sources(tier)) > 0) {
 				w.e.NeedNoMore(w.now, &r.own, tier)
 				return
 			}
@@ -51,20 +74,25 @@ func (w *world) checkNeeds() {
 	count := map[copyOf]int{}
 	for _, r := range w.born {
 		for t := range w.e.tiers {
-			of := r.own.Source(t)
-			if loose := r.own.Related(t); of == nil && loose != nil && !slices.Contains(loose.users(), &r.own) {
+			if loose := r.own.Related(t); r.own.Source(t) == nil && loose != nil && !slices.Contains(loose.users(), &r.own) {
 				w.fatalf("tier %d: %v was forgotten by %v", t, name(&r.own), name(loose))
 			}
-			if of == nil {
-				continue
+			for _, of := range r.own.Sources(t) {
+				chain := r.own.needsParts() && of.Source(t) != nil || !r.own.needsParts() && len(of.Sources(t)) > 0
+				if count[copyOf{of, t}]++; r.own.copies[t] == fragment.None || !w.e.complete(of, t) || chain {
+					w.fatalf("tier %d: %v needs %v%s", t, name(&r.own), name(of), w.state())
+				}
+				if f := w.e.row(of, t); f.Class == fragment.Free {
+					w.fatalf("tier %d: %v is needed, and may be evicted", t, name(of))
+				}
 			}
-			if count[copyOf{of, t}]++; r.own.copies[t] == fragment.None || !w.e.complete(of, t) || of.Source(t) != nil {
-				w.fatalf("tier %d: %v needs %v%s", t, name(&r.own), name(of), w.state())
-			}
-			if f := w.e.row(of, t); f.Class == fragment.Free {
-				w.fatalf("tier %d: %v is needed, and may be evicted", t, name(of))
+			if o := &r.own; o.gone && len(o.Sources(t)) > 0 && o.needsParts() && w.e.row(o, t).Pins == 0 && w.e.row(o, t).Transfers == 0 {
+				w.fatalf("tier %d: %v is gone, read by nobody, and still needs others", t, name(o))
 			}
 		}
+	}
+	if len(w.e.unneeded) > 0 {
+		w.fatalf("%d copies that others need no more were not looked at", len(w.e.unneeded))
 	}
 	hard := make([]int, len(w.e.tiers))
 	for x, n := range count {
@@ -90,7 +118,7 @@ func (w *world) checkNeeds() {
 // users is how many copies in tier t need that of o.
 func users(o *Object, t int) (n int) {
 	for _, u := range o.users() {
-		if u.Source(t) == o {
+		if slices.Contains(u.Sources(t), o) {
 			n++
 		}
 	}
@@ -258,7 +286,7 @@ func TestWhatIsNeededLooselyIsPrefetched(t *testing.T) {
 			e.Done(0, x, nil)
 		}
 		if all = append(all, o); k%10 > 0 && o.Related(1) == nil {
-			o.extra().needing().of, o.more.needs.tier, o.more.needs.loose = all[k/10*10], 1, true
+			o.extra().needing().of, o.more.needs.tier, o.more.needs.loose = []*Object{all[k/10*10]}, 1, true
 			m := all[k/10*10].extra().needing()
 			m.users = append(m.users, o)
 		}
@@ -456,5 +484,44 @@ func TestWhatIsReadIsNotLentToWriters(t *testing.T) {
 		if e.Exclusive(r) == keep {
 			t.Errorf("kept %v: lent to writers %v", keep, !keep)
 		}
+	}
+}
+
+// Copies that have only what is new need those that have the rest. The host keeps these, also of a checkpoint that is gone, which then needs no others itself. Where there is no
+// other room, copies that need others are evicted first, so that those can follow.
+func TestPartsInOtherCopies(t *testing.T) {
+	e, h, capture := ofThreeTiers(t)
+	var all []*Object
+	for k := range int64(3) {
+		o := capture(k)
+		all = append(all, o)
+		for x := e.Next(0, anyDown); x != nil; x = e.Next(0, anyDown) {
+			if x.Obj == o && x.From == 0 && !e.NeedParts(0, o, all[:k], 1) {
+				t.Fatalf("checkpoint %d does not need those before", k)
+			}
+			e.Done(0, x, nil)
+		}
+	}
+	if a, b := all[1], all[2]; len(b.Sources(1)) != 2 || len(a.Sources(1)) != 1 || b.Source(1) != nil || b.Related(1) != nil {
+		t.Fatalf("%d and %d others are needed", len(a.Sources(1)), len(b.Sources(1)))
+	}
+	if e.NeedParts(0, all[0], all[1:2], 1) || e.NeedParts(0, all[2], all[2:], 1) || e.NeedParts(0, all[2], all[:1], 0) || e.Need(0, all[2], all[0], 1) {
+		t.Fatal("a needed copy needs others, or one itself, or of the fastest tier, or all bytes of one besides")
+	}
+	if !e.NeedParts(0, all[2], all[1:2], 1) || users(all[0], 1) != 1 || !e.NeedParts(0, all[2], all[:2], 1) || users(all[0], 1) != 2 || users(all[1], 1) != 1 {
+		t.Fatal("the last needs one, and then both")
+	}
+	e.Drop(0, h, model.NumberKey(1))
+	if !all[1].Gone() || len(all[1].Sources(1)) != 0 || users(all[0], 1) != 1 || all[1].copies[1] == fragment.None {
+		t.Fatal("what is gone keeps what has other parts, or lost its own")
+	}
+	c, err := e.BeginCapture(0, h, model.NumberKey(3), 80, 1, nil, CaptureOptions{})
+	if err != nil || c.Phase != Ready {
+		t.Fatal(err)
+	}
+	e.EndCapture(0, c, true)
+	run(t, e, 10)
+	if !e.Complete(c.Rec, 1) || all[2].copies[1] != fragment.None || all[1].copies[1] != fragment.None || all[0].copies[1] != fragment.None {
+		t.Errorf("on the host %v; the others are at %d, %d and %d: %+v", e.Complete(c.Rec, 1), all[0].copies[1], all[1].copies[1], all[2].copies[1], e.Use(1))
 	}
 }

@@ -303,12 +303,12 @@ func (ob *objects) lookAgainFor(o *Object, t int) {
 }
 
 // expectedSoon tells whether the promise of o's copy in tier t still stands. A restore order needs it again within the prefetched part, or a restore
-// waits for it, or for what needs it.
+// waits for it, or for what needs all of its bytes.
 func (ob *objects) expectedSoon(o *Object, t int) bool {
 	for _, r := range o.Refs() {
 		if ob.restores.Awaited(r) || r.seq != fragment.Unexpected && r.seq < r.Hist.promised[t] {
 			return true
 		}
 	}
-	return slices.ContainsFunc(o.users(), func(u *Object) bool { return ob.expectedSoon(u, t) })
+	return slices.ContainsFunc(o.users(), func(u *Object) bool { return !u.needsParts() && ob.expectedSoon(u, t) })
 }

@@ -63,7 +63,7 @@ func (s *shaped) recode(t int, form Form, bytes, raw int64) {
 
 // isMovable tells whether o's copy in tier t may get another place. In a referring tier other copies know where it is, and so do copies that need each other.
 func (rl *relocations) isMovable(o *Object, t int) bool {
-	return !o.gone && !rl.tiers[t].listed && !rl.tiers[t].Referring && rl.copies.complete(o, t) && !o.verifying && rl.copies.row(o, t).Transfers == 0 && !o.isNeeded(t) && o.Source(t) == nil
+	return !o.gone && !rl.tiers[t].listed && !rl.tiers[t].Referring && rl.copies.complete(o, t) && !o.verifying && rl.copies.row(o, t).Transfers == 0 && !o.isNeeded(t) && len(o.Sources(t)) == 0
 }
 
 // move queues the transfer of o's copy to a gap of tier t that begins before an offset.

@@ -79,7 +79,7 @@ func (rm *rooms) room(now int64, t int, o *Object) verdict {
 func (rm *rooms) seek(now int64, t int, o *Object) (verdict, evict.Window) {
 	tr := rm.tiers[t]
 	rm.orders.compare(now)
-	for range 64 {
+	for tries := 0; tries < 64; tries++ {
 		if id, ok := tr.table.Place(tr.extent(o), tr.align(o), o); ok {
 			o.copies[t] = id
 			return granted, none
@@ -89,6 +89,8 @@ func (rm *rooms) seek(now int64, t int, o *Object) (verdict, evict.Window) {
 			w, ok = rm.choose(now, t, o, evict.Request{Floor: -1, Break: true})
 		}
 		switch {
+		case !ok && rm.evictUser(now, t):
+			tries = 0
 		case !ok && rm.flushes.flushUsers(now, t):
 			return waits, none
 		case !ok:
@@ -197,10 +199,7 @@ func (rm *rooms) evict(now int64, t int, w evict.Window, o *Object) {
 	}
 	gap := w.First
 	for i, victim := range victims {
-		rm.copies.step(victim, t, lifecycle.Evict)
-		rm.Stats.Tiers[t].Evicted += victim.Bytes(t)
-		rm.traceMove(now, Evicted, victim, t, 0)
-		gap = rm.copies.free(victim, t)
+		gap = rm.evictCopy(now, t, victim)
 		victims[i] = nil
 	}
 	rm.victims = victims
@@ -211,6 +210,37 @@ func (rm *rooms) evict(now int64, t int, w evict.Window, o *Object) {
 	tr.hand = tr.table.Next(id)
 	o.copies[t] = id
 	rm.dependencies.followUnneeded(now)
+}
+
+// evictUser evicts a copy in tier t that needs others there for parts of its bytes, so that these may be evicted: the one that is expected last. It tells whether there was one.
+func (rm *rooms) evictUser(now int64, t int) bool {
+	tr := rm.tiers[t]
+	if tr.needs == 0 {
+		return false
+	}
+	var last *Object
+	for id := tr.table.First(); id != fragment.None; id = tr.table.Next(id) {
+		f := tr.table.At(id)
+		if f.Class == fragment.Free && f.Owner.needsParts() && len(f.Owner.Sources(t)) > 0 {
+			if last == nil || rm.orders.distance(last.first()) < rm.orders.distance(f.Owner.first()) {
+				last = f.Owner
+			}
+		}
+	}
+	if last == nil {
+		return false
+	}
+	rm.evictCopy(now, t, last)
+	rm.dependencies.followUnneeded(now)
+	return true
+}
+
+// evictCopy frees the room of a copy that is evictable, and returns the gap there.
+func (rm *rooms) evictCopy(now int64, t int, victim *Object) fragment.ID {
+	rm.copies.step(victim, t, lifecycle.Evict)
+	rm.Stats.Tiers[t].Evicted += victim.Bytes(t)
+	rm.traceMove(now, Evicted, victim, t, 0)
+	return rm.copies.free(victim, t)
 }
 
 // flushUrgently makes the flushes urgent that the window waits for, if there is a window.
@@ -403,8 +433,10 @@ func (rm *rooms) freesAlone(old *Record, o *Object, t int) bool {
 		if leavesRoom(x) {
 			return true
 		}
-		if of := x.Source(t); of != nil && of.gone && of.isNeededOnlyBy(x, t) && rm.isFreedAtOnce(of, t) && leavesRoom(of) {
-			return true
+		for _, of := range x.Sources(t) {
+			if of.gone && of.isNeededOnlyBy(x, t) && rm.isFreedAtOnce(of, t) && leavesRoom(of) {
+				return true
+			}
 		}
 	}
 	return false
@@ -412,7 +444,7 @@ func (rm *rooms) freesAlone(old *Record, o *Object, t int) bool {
 
 // isNeededOnlyBy tells whether u's copy in tier t is the only one there that needs o's.
 func (o *Object) isNeededOnlyBy(u *Object, t int) bool {
-	return u.Source(t) == o && !slices.ContainsFunc(o.users(), func(other *Object) bool { return other != u && other.Source(t) == o })
+	return slices.Contains(u.Sources(t), o) && !slices.ContainsFunc(o.users(), func(other *Object) bool { return other != u && slices.Contains(other.Sources(t), o) })
 }
 
 // isFreedAtOnce tells whether the room of x's copy in tier t can be used as soon as the object is gone and no copy needs it.

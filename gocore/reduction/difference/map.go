@@ -30,6 +30,8 @@ type Map struct {
 	Checkpoint uint32
 	Regions    []Located
 	index      map[string]int
+	owned      []Share // by checkpoint: how many bytes each has, those of a source that repeats counted once; nil: not counted
+	void       bool    // some bytes are gone, once they were counted
 }
 
 // Resolve returns the map of a difference, given that of its base; base is ignored if the difference has none. It takes time for the runs of both maps,
@@ -51,12 +53,15 @@ func (d *Difference) Locate(base *Map) (*Map, error) {
 		return nil, fmt.Errorf("%w: the base is checkpoint %d", ErrBase, d.Base)
 	}
 	m := &Map{Checkpoint: d.Checkpoint, Regions: make([]Located, len(d.Regions)), index: make(map[string]int, len(d.Regions))}
-	sources := make([]*Located, len(d.Regions))
+	sources := make([]cursor, len(d.Regions))
 	for i, r := range d.Regions {
 		m.Regions[i] = Located{Name: r.Name, Size: r.Size}
 		m.index[r.Name] = i
 		if d.HasBase {
-			sources[i] = base.Find(r.Name)
+			sources[i].of = base.Find(r.Name)
+		}
+		if from := sources[i].of; from != nil { // a map has a few more than that of its base
+			m.Regions[i].Runs = make([]Run, 0, len(from.Runs)+len(from.Runs)/8+8)
 		}
 	}
 	err := d.walk(d.lengthOfData(), func(p piece) error {
@@ -65,11 +70,11 @@ func (d *Difference) Locate(base *Map) (*Map, error) {
 			to.add(Run{At: p.at, Offset: p.offset, Checkpoint: p.checkpoint, Period: uint32(p.period)}, p.bytes, d.Chunk)
 			return nil
 		}
-		from := sources[p.region]
-		if from == nil || from.Size < p.at+p.bytes {
+		from := &sources[p.region]
+		if from.of == nil || from.of.Size < p.at+p.bytes {
 			return fmt.Errorf("%w: region %q of checkpoint %d lacks its bytes up to %d", ErrBase, to.Name, d.Base, p.at+p.bytes)
 		}
-		from.Each(p.at, p.at+p.bytes, func(run Run, n uint64) bool {
+		from.each(p.at, p.at+p.bytes, func(run Run, n uint64) bool {
 			to.add(run, n, d.Chunk)
 			return true
 		})
@@ -78,7 +83,29 @@ func (d *Difference) Locate(base *Map) (*Map, error) {
 	if err != nil {
 		return nil, err
 	}
+	for i := range m.Regions {
+		if len(m.Regions[i].Runs) == 0 {
+			m.Regions[i].Runs = nil
+		}
+	}
+	m.count()
 	return m, nil
+}
+
+// cursor visits the runs of a region in pieces that ascend. It need not search for them.
+type cursor struct {
+	of   *Located
+	next int // index of the run in which the last piece ended
+}
+
+func (c *cursor) each(from, to uint64, visit func(r Run, bytes uint64) bool) {
+	runs := c.of.Runs
+	for step := 0; c.next+1 < len(runs) && runs[c.next+1].At <= from; step++ {
+		if c.next++; step == 16 { // it is far away
+			c.next = c.of.index(from)
+		}
+	}
+	c.next = c.of.eachFrom(c.next, from, to, visit)
 }
 
 // add appends a run of n bytes, or lengthens the last one. Chunks that follow each other and have one source become a run that repeats it: a region of
@@ -125,10 +152,18 @@ func (m *Map) Find(name string) *Located {
 // Each visits the runs between two offsets, cut to them, with the length of each, until visit returns false. Where the cut is inside a period, its rest is
 // visited by itself.
 func (l *Located) Each(from, to uint64, visit func(r Run, bytes uint64) bool) {
-	if from >= to {
-		return
+	if from < to {
+		l.eachFrom(l.index(from), from, to, visit)
 	}
-	i := sort.Search(len(l.Runs), func(i int) bool { return l.Runs[i].At > from }) - 1
+}
+
+// index is that of the run with the byte at an offset.
+func (l *Located) index(at uint64) int {
+	return sort.Search(len(l.Runs), func(i int) bool { return l.Runs[i].At > at }) - 1
+}
+
+// eachFrom is Each from run i on, which has the first byte. It returns the index of the run with the last one.
+func (l *Located) eachFrom(i int, from, to uint64, visit func(r Run, bytes uint64) bool) int {
 	for from < to {
 		r, end := l.Runs[i], l.Size
 		if i+1 < len(l.Runs) {
@@ -136,12 +171,13 @@ func (l *Located) Each(from, to uint64, visit func(r Run, bytes uint64) bool) {
 		}
 		r, end = r.cut(from, min(end, to))
 		if !visit(r, end-from) {
-			return
+			return i
 		}
 		if from = end; i+1 < len(l.Runs) && l.Runs[i+1].At == end {
 			i++
 		}
 	}
+	return i
 }
 
 // cut returns the part of a run between two offsets, or the beginning of it, and the part's end.
@@ -167,21 +203,21 @@ func (m *Map) References() []uint32 {
 
 // Named returns all checkpoints whose first occurrences the map names, ascending.
 func (m *Map) Named() []uint32 {
-	seen := map[uint32]bool{}
-	last := uint32(Void)
-	for i := range m.Regions {
-		for _, r := range m.Regions[i].Runs {
-			if r.Checkpoint != last && r.Checkpoint != Void {
-				seen[r.Checkpoint], last = true, r.Checkpoint
-			}
-		}
+	shares, _ := m.shares()
+	list := make([]uint32, len(shares))
+	for i, s := range shares {
+		list[i] = s.Checkpoint
 	}
-	list := make([]uint32, 0, len(seen))
-	for c := range seen {
-		list = append(list, c)
-	}
-	slices.Sort(list)
 	return list
+}
+
+// HasVoid tells whether some of the bytes are gone.
+func (m *Map) HasVoid() bool {
+	if m == nil {
+		return false
+	}
+	_, void := m.shares()
+	return void
 }
 
 // Without returns the map with the runs of checkpoints made void: the objects with their first occurrences are about to go.
@@ -202,6 +238,7 @@ func (m *Map) Without(checkpoints ...uint32) *Map {
 			}
 		}
 	}
+	without.count()
 	return without
 }
 

@@ -82,6 +82,7 @@ func ParseMap(p []byte) (*Map, error) {
 	if len(runs) > 0 || len(text) != int(padded(names)-names) || !zero(text) {
 		return nil, fmt.Errorf("%w: superfluous bytes in the map", ErrFormat)
 	}
+	m.count()
 	return m, nil
 }
 
@@ -109,6 +110,7 @@ func NewMap(checkpoint uint32, regions []Located) (*Map, error) {
 			return nil, err
 		}
 	}
+	m.count()
 	return m, nil
 }
 

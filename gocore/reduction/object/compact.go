@@ -18,11 +18,12 @@ func (w *Writer) Compact(alone []uint32) {
 		return
 	}
 	var gone []uint32
-	for _, s := range shares(last, alone) {
-		stored, ok := w.stored[s.number]
-		serves := slices.Contains(w.bases, s.number) || w.anchor.use && s.number == w.anchor.number // without it the next object would be larger
-		if ok && s.bytes*mostlyDead < uint64(stored) && !serves {
-			gone = append(gone, s.number)
+	owned := last.Owned()
+	for _, number := range alone {
+		stored, ok := w.stored[number]
+		serves := slices.Contains(w.bases, number) || w.anchor.use && number == w.anchor.number // without it the next object would be larger
+		if ok && owned[number]*mostlyDead < uint64(stored) && !serves {
+			gone = append(gone, number)
 		}
 	}
 	w.Forget(gone...)

@@ -101,12 +101,15 @@ func (p *pinner) pinMore() {
 	p.pinInBackground(func() {})
 }
 
-// isPinning tells whether goroutines prefault pages to pin them. Nothing is given back meanwhile: they would prefault it again.
-func (p *pinner) isPinning() bool {
+// IsPinning tells whether goroutines prefault pages to pin them. Nothing is given back meanwhile: they would prefault it again.
+func (p *pinner) IsPinning() bool {
 	p.cache.Lock()
 	defer p.cache.Unlock()
 	return p.active
 }
+
+// Advanced is how many bytes have been prefaulted, and registered: it grows while pinning gets on.
+func (p *pinner) Advanced() int64 { return p.touched.Load() + p.watermark.End() }
 
 // pinEnd is where pinning ends: the budget, and the chunk that it ends in. The cache's lock is held.
 func (p *pinner) pinEnd() int64 { return p.chunks.roundUp(p.cache.Capacity()) }

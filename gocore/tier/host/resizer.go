@@ -85,7 +85,7 @@ func (r *resizer) pinningEnded() {
 
 // giveBackIdle gives back the memory in which no record has lain for the time of Options.Idle.
 func (r *resizer) giveBackIdle() {
-	if !r.pinner.isPinning() {
+	if !r.pinner.IsPinning() {
 		r.giveBackSince(r.o.Now() - r.o.Idle.Nanoseconds())
 	}
 }

@@ -33,6 +33,19 @@ func (t *transfers) EndTransfer() {
 	}
 }
 
+// Resting runs a wait of a transfer that has begun, and moves nothing meanwhile: it does not count as one. No lock is held.
+func (t *transfers) Resting(wait func()) {
+	t.cache.Lock()
+	t.EndTransfer()
+	t.cache.Unlock()
+	defer func() {
+		t.cache.Lock()
+		defer t.cache.Unlock()
+		t.BeginTransfer()
+	}()
+	wait()
+}
+
 // awaitIdle waits until no transfer between a device and the memory is under way; if patience is not zero, for no longer than that.
 func (t *transfers) awaitIdle(patience time.Duration) {
 	t.cache.Lock()

@@ -13,6 +13,9 @@ import (
 
 // decodes tells whether the source has an encoding or a difference. A transfer with a decoding stage may also find the plain bytes.
 func (p *Path) decodes() bool {
+	if p.x.Lower == engine.Deduplicated {
+		return p.o.Parts != nil && p.x.Stage == engine.Decoding
+	}
 	return p.x.Stage == engine.Decoding && (p.difference() != nil || p.version.Encoding != nil) // a load of a difference may change the encoding meanwhile
 }
 
@@ -29,6 +32,8 @@ func (p *Path) stored() []model.Span {
 	switch {
 	case !p.decodes():
 		return p.spans
+	case p.o.Parts != nil:
+		return []model.Span{{Bytes: p.o.Parts.Of.Bytes}}
 	case p.difference() != nil:
 		return []model.Span{{Bytes: p.difference().Bytes()}}
 	}
@@ -68,9 +73,15 @@ func (dec *decoder) decode(to []byte) error {
 		return status.New(status.Unavailable, "encoded bytes are decoded only to memory that the host can address")
 	}
 	var err error
-	if dec.difference() != nil {
+	switch {
+	case dec.o.Parts != nil:
+		err = dec.gatherParts(dec.wanted(), to, dec.arrived)
+		for _, w := range dec.wanted() {
+			dec.read.Add(w.Bytes)
+		}
+	case dec.difference() != nil:
 		err = dec.decodeDifference(to)
-	} else {
+	default:
 		err = regions.Decode(dec.version.Layout.Spans, dec.version.Encoding, dec.wanted(), dec.readOwn, to, dec.arrived, dec.options())
 	}
 	if dec.x.To < 0 {

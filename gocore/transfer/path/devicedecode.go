@@ -17,7 +17,13 @@ import (
 
 // decodeToDevice brings what the host has encoded to a slot of a device. The device decodes, or, if it cannot, the host does so beside the cache.
 func (p *Path) decodeToDevice(s *deviceSlot) error {
-	if from, e := p.source.Bytes(), p.version.Encoding; from != nil && p.o.Staging != nil && e != nil && !e.Sections && p.anchor.fits(e) {
+	if p.o.Parts != nil {
+		if done, err := s.gatherOnDevice(); done {
+			return err
+		}
+		p.result.Staged.Crossed = p.version.Layout.End()
+	}
+	if from, e := p.source.Bytes(), p.version.Encoding; p.o.Parts == nil && from != nil && p.o.Staging != nil && e != nil && !e.Sections && p.anchor.fits(e) {
 		err := s.decodeOnDevice(e, from)
 		if !errors.Is(err, device.ErrCodec) && !errors.Is(err, device.ErrContainer) { // the host tells what is wrong with a container
 			return err

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"time"
 
+	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/encoding"
 	"velocpy/gocore/policy/engine"
@@ -21,6 +22,8 @@ type Planner interface {
 	Anchor() *Anchor
 	// Lineage returns the lineage to which the checkpoint is added, which no other transfer uses before Leave; nil if it is not de-duplicated.
 	Lineage() Lineage
+	// DeviceLineage is the same of the device that the checkpoint leaves.
+	DeviceLineage() DeviceLineage
 }
 
 // Staged says what a transfer with a stage did.
@@ -42,6 +45,10 @@ type Staged struct {
 	Difference *model.Difference // that was written; nil: none
 	First      int64             // bytes of its first occurrences
 
+	Deduplicated *checkpoint.Deduplicated // what a device has written to the host; nil: something else
+	Meta         int64                    // bytes of metadata that came with it
+	Crossed      int64                    // bytes that have crossed the link to bring such a checkpoint up; 0: the checkpoint was none
+
 	// Of encoded bytes that moved as they are. Encoding is that of what was brought up, or written; nil: plain bytes were, or a difference.
 	Forwarded bool
 	Rewritten bool // they were encoded anew, without an anchor that is gone
@@ -58,6 +65,8 @@ type Call struct {
 // Bytes is how many bytes were written instead of the plain ones; 0: the plain ones were.
 func (s *Staged) Bytes() int64 {
 	switch {
+	case s.Deduplicated != nil:
+		return max(1, s.Deduplicated.Bytes)
 	case s.Difference != nil:
 		return s.Difference.Bytes()
 	case s.Encoding != nil:
@@ -135,7 +144,7 @@ func (p *Path) staged(err error, took time.Duration) error {
 	}
 	s.Took, s.Follows = took.Nanoseconds(), p.encoder.plan.Follows
 	switch {
-	case s.Difference != nil, p.decodes() && p.difference() != nil:
+	case s.Difference != nil, s.Deduplicated != nil, p.decodes() && (p.difference() != nil || p.o.Parts != nil):
 		s.Way = encoding.Difference
 	case p.anchor != nil && (s.Encoding != nil || p.decodes()):
 		s.Way = encoding.Difference
@@ -151,6 +160,8 @@ type encoder struct {
 
 	plan    encoding.Plan // of a transfer with an encoding stage
 	lineage Lineage       // to which the checkpoint is added; nil: none
+
+	onDevice DeviceLineage // to which the device adds the checkpoint; nil: none
 }
 
 // planned returns the plan of the transfer, after a sample where it asks for one.
@@ -169,8 +180,11 @@ func (enc *encoder) planned() encoding.Plan {
 			plan = enc.o.Planner.Sampled(plan, choices, plain, encoded)
 		}
 	}
-	if plan.Way == encoding.Difference {
+	switch {
+	case plan.Way == encoding.Difference:
 		return enc.related(plan)
+	case isDeviceSlot(enc.source) && enc.o.Staging == nil: // it can de-duplicate alone
+		return encoding.Plan{}
 	}
 	return plan
 }
@@ -180,6 +194,14 @@ func (enc *encoder) related(plan encoding.Plan) encoding.Plan {
 	if !isDeviceSlot(enc.source) {
 		if enc.lineage = enc.o.Planner.Lineage(); enc.lineage == nil {
 			plan.Way = encoding.Plain
+		}
+		return plan
+	}
+	if enc.o.Deduplicates {
+		if enc.onDevice = enc.o.Planner.DeviceLineage(); enc.onDevice == nil {
+			plan.Way = encoding.Plain
+		} else {
+			enc.result.Ended = enc.onDevice.Leave
 		}
 		return plan
 	}
@@ -196,14 +218,14 @@ func (enc *encoder) related(plan encoding.Plan) encoding.Plan {
 
 // encodes tells whether the plan asks for an encoder, and not for a lineage.
 func (enc *encoder) encodes() bool {
-	return enc.plan.Way == encoding.Encoded || enc.plan.Way == encoding.Difference && enc.lineage == nil
+	return enc.plan.Way == encoding.Encoded || enc.plan.Way == encoding.Difference && enc.lineage == nil && enc.onDevice == nil
 }
 
 // canEncode tells whether there is an encoder for source and sink. What comes straight from a caller to memory is not encoded.
 func (enc *encoder) canEncode() bool {
 	s, device := enc.source.(*deviceSlot)
 	if device {
-		return s.lane != nil && enc.o.Staging != nil && enc.sink.Bytes() != nil
+		return s.lane != nil && (enc.o.Staging != nil || enc.o.Deduplicates) && enc.sink.Bytes() != nil
 	}
 	return enc.sink.Bytes() == nil && !isDeviceSlot(enc.sink)
 }
@@ -266,7 +288,7 @@ func (w *timedWriter) waited(began time.Time) int64 {
 func (p *Path) reopen() (err error) {
 	p.result.Staged.Unlike = p.anchor != nil
 	p.endAnchor(Unlike)
-	p.encoder.plan, p.encoder.lineage, p.began = encoding.Plan{}, nil, time.Now() // what was in vain is no cost of the plain bytes
+	p.encoder.plan, p.encoder.lineage, p.encoder.onDevice, p.began = encoding.Plan{}, nil, nil, time.Now() // what was in vain is no cost of the plain bytes
 	p.source.close()
 	if p.source, err = p.sourceOf(p.x.From); err != nil {
 		return err

@@ -39,9 +39,10 @@ type Forward struct {
 // ErrAnchor: the checkpoint with which this one was encoded has to go to the tier before it.
 var ErrAnchor = errors.New("the anchor goes to the tier first")
 
-// forwards tells whether the bytes move between two tiers that both keep them encoded, in different forms.
+// forwards tells whether the bytes move between two tiers that both keep them encoded, in different forms. What memory has of a de-duplicated checkpoint is no use for another
+// tier: plain bytes go down and come up.
 func (p *Path) forwards() bool {
-	return p.x.Stage != engine.Verbatim && p.x.Upper != engine.Raw && p.x.Lower != engine.Raw
+	return p.x.Stage != engine.Verbatim && p.x.Upper != engine.Raw && p.x.Upper != engine.Deduplicated && p.x.Lower != engine.Raw
 }
 
 // forwarding is the run of such a transfer.

@@ -67,6 +67,10 @@ type Options struct {
 	Planner Planner
 	// Anchor is the checkpoint with which one was encoded that a transfer decodes; nil: none.
 	Anchor *Anchor
+	// Parts are where the bytes of a checkpoint lie whose copy in the source a device has de-duplicated; nil: it has the plain bytes, or is another copy.
+	Parts *Parts
+	// Deduplicates tells that the device of the source may de-duplicate the checkpoint.
+	Deduplicates bool
 	// Copies are what memory has of the lineage of a transfer with a decoding stage; nil: nothing.
 	Copies Copies
 	// Room is memory for encoders and decoders, and Staging memory of the lane's device for those; nil: there is none.
@@ -108,6 +112,9 @@ type Result struct {
 	Bad     []int32         // regions whose bytes on a device are not those captured
 	Leaves  []uint64        // hashes of the leaves of all regions with more than one: of the bytes that were taken, or that go to a tier that outlives the store
 	Staged  Staged
+
+	// Ended is called under the cache's lock once the engine knows how the transfer has ended; nil: nothing has to know it.
+	Ended func(ok bool)
 }
 
 // Unmap unmaps the bytes of a fetch that no operation has taken over.
@@ -204,10 +211,14 @@ func (p *Path) sourceOf(t int) (source, error) {
 	if err != nil {
 		return nil, err
 	}
-	if bytes := object.Bytes(); bytes != nil {
-		return p.from.at(bytes), nil
+	bytes := object.Bytes()
+	switch {
+	case bytes == nil:
+		return &objectSource{object, p}, nil
+	case p.o.Parts != nil && x.Stage == engine.Encoding:
+		return p.gather()
 	}
-	return &objectSource{object, p}, nil
+	return p.from.at(bytes), nil
 }
 
 // room is how many bytes the object has in the source or the sink: those of its form, which formed says, or the plain ones.
@@ -303,6 +314,9 @@ func (p *Path) move() error {
 	switch {
 	case p.encoder.lineage != nil:
 		return p.encoder.writeDifference()
+	case p.encoder.onDevice != nil:
+		s, _ := p.source.(*deviceSlot)
+		return p.deduplicate(s)
 	case p.encoder.encodes():
 		if isDeviceSlot(p.source) {
 			return encodeOnDevice([]*Path{p})[0]

@@ -71,6 +71,9 @@ func (an *anchors) relates(r *cache.Reduction, x *engine.Transfer) bool {
 // mayJoin is how many checkpoints of a device can leave it together, x included: as many as the anchor is left for, and x alone if it becomes one.
 func (an *anchors) mayJoin(x *engine.Transfer) int {
 	r := reduction(an.Cache, x)
+	if x.Lower == engine.Deduplicated { // each of them waits for its turn
+		return 1
+	}
 	if !an.relates(r, x) {
 		return mostAccumulated
 	}

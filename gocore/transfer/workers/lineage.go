@@ -24,14 +24,22 @@ type lineage struct {
 
 // Lineage waits for the turn of the transfer in the lineage of its history. The worker waits, too: a disk has work for one encoder alone most of the time.
 func (p *planner) Lineage() path.Lineage {
-	p.s.Lock()
-	r := reduction(p.s.Cache, p.x)
-	p.s.Unlock()
-	if r == nil || r.Lineage == nil {
+	state := p.s.lineageOf(p.x)
+	if state == nil {
 		return nil
 	}
-	r.Lineage.Turn.Lock()
-	return &lineage{s: p.s, x: p.x, state: r.Lineage, room: p.room}
+	state.Turn.Lock()
+	return &lineage{s: p.s, x: p.x, state: state, room: p.room}
+}
+
+// lineageOf is the lineage of the history of a transfer's checkpoint; nil: it has none. The history may get another one at any time.
+func (s *Workers) lineageOf(x *engine.Transfer) *cache.Lineage {
+	s.Lock()
+	defer s.Unlock()
+	if r := reduction(s.Cache, x); r != nil {
+		return r.Lineage
+	}
+	return nil
 }
 
 // Draft implements path.Lineage. A checkpoint whose object was dropped meanwhile is no source: then another draft is made without it.

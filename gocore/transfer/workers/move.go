@@ -15,7 +15,11 @@ func (w *worker) move(x *engine.Transfer) *path.Result {
 	if err != nil {
 		return &path.Result{Err: err}
 	}
-	return path.Move(w.s.Cache, x, wanted(x), w.options(x, lane))
+	o := w.options(x, lane)
+	if o.Parts != nil && o.Parts.Ended != nil {
+		defer o.Parts.Ended()
+	}
+	return path.Move(w.s.Cache, x, wanted(x), o)
 }
 
 // options are what the worker contributes to a transfer.
@@ -24,6 +28,9 @@ func (w *worker) options(x *engine.Transfer, lane device.Lane) path.Options {
 	if lane != nil && x.Stage != engine.Verbatim {
 		o.Staging = w.stagingOf()
 	}
+	w.s.Lock()
+	defer w.s.Unlock()
+	o.Parts, o.Deduplicates = w.s.partsOf(x), lane != nil && w.s.deduplicates(x)
 	return o
 }
 

@@ -110,33 +110,41 @@ func (s *Workers) done(w *worker, taken []*engine.Transfer, n int, results []*pa
 	s.anchors.flushed.Broadcast()
 	for i, x := range all {
 		s.takeResult(x, results[i], share(took, x.Rec.Size, bytes))
-		if errors.Is(results[i].Err, path.ErrRoom) {
-			s.Engine.Enlarge(now, x)
-			if s.UsesDisk(x) {
-				s.Disk.Ended(x, nil)
-			}
-			continue
+		s.tell(c, now, x, results[i])
+		if ended := results[i].Ended; ended != nil {
+			ended(results[i].Err == nil)
 		}
-		if errors.Is(results[i].Err, path.ErrAnchor) {
-			s.Engine.FlushFirst(now, x)
-			s.Disk.Ended(x, nil)
-			continue
-		}
-		if s.Disk != nil && s.Disk.Commits(x, results[i].Err) {
-			s.Disk.Commit(x, results[i].Leaves)
-			continue
-		}
-		given := x.Kind == engine.Load && c.device != nil && s.Findings.End(x, results[i].Bad, results[i].Err)
-		s.Engine.Done(now, x, results[i].Err)
+		s.noteResident(x)
+	}
+}
+
+// tell tells the engine and the disk of the end of a transfer.
+func (s *Workers) tell(c *workerPool, now int64, x *engine.Transfer, did *path.Result) {
+	switch {
+	case errors.Is(did.Err, path.ErrRoom):
+		s.Engine.Enlarge(now, x)
 		if s.UsesDisk(x) {
-			s.Disk.Ended(x, results[i].Err)
+			s.Disk.Ended(x, nil)
 		}
-		if x.Kind == engine.Spill && !s.IsDurable() {
-			s.Counted(x.Rec)
-		}
-		if given {
-			s.WakeAll() // waits may be over
-		}
+		return
+	case errors.Is(did.Err, path.ErrAnchor):
+		s.Engine.FlushFirst(now, x)
+		s.Disk.Ended(x, nil)
+		return
+	case s.Disk != nil && s.Disk.Commits(x, did.Err):
+		s.Disk.Commit(x, did.Leaves)
+		return
+	}
+	given := x.Kind == engine.Load && c.device != nil && s.Findings.End(x, did.Bad, did.Err)
+	s.Engine.Done(now, x, did.Err)
+	if s.UsesDisk(x) {
+		s.Disk.Ended(x, did.Err)
+	}
+	if x.Kind == engine.Spill && !s.IsDurable() {
+		s.Counted(x.Rec)
+	}
+	if given {
+		s.WakeAll() // waits may be over
 	}
 }
 

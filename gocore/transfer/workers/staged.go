@@ -26,7 +26,7 @@ type alike struct {
 
 // planner returns what plans a transfer; nil if it has no encoder, or its history none any more.
 func (w *worker) planner(x *engine.Transfer) path.Planner {
-	if x.Stage != engine.Encoding || x.Upper != engine.Raw {
+	if x.Stage != engine.Encoding || x.Upper != engine.Raw && x.Upper != engine.Deduplicated {
 		return nil
 	}
 	return &planner{s: w.s, x: x, room: &w.room}
@@ -57,6 +57,7 @@ func (p *planner) next(addressable bool) (plan encoding.Plan, before *beside, ch
 	l := p.x.Rec.Version.Layout
 	device := p.s.DeviceTier(p.x.From) != nil
 	removable := addressable && r.Lineage != nil && p.x.Obj.Form(p.x.To) == engine.Difference && r.Lineage.Fits(p.x.Rec.Hist.Name, l.Spans)
+	removable = removable || p.together == nil && p.s.deduplicates(p.x)
 	like := alike{p.x.Rec.Hist, l.ID}
 	if first, ok := p.together[like]; ok {
 		return r.Planner.Follow(first, l.ID), nil, 0
@@ -106,6 +107,9 @@ func (s *Workers) takeStaged(x *engine.Transfer, did *path.Staged, share int64) 
 		warnOfDamage(x, did.Mended)
 	}
 	cost := max(min(did.Took, share), s.timeBelow(x, r, did))
+	if host := s.HostTier(); s.Host != nil && x.To == host && x.Obj.Form(host) == engine.Deduplicated {
+		x.Rec.Version.Deduplicated = did.Deduplicated
+	}
 	if x.Stage == engine.Encoding {
 		x.Rec.Version.Encoding, x.Rec.Version.Difference = did.Encoding, did.Difference
 		if n := did.Bytes(); n > 0 {
@@ -114,12 +118,22 @@ func (s *Workers) takeStaged(x *engine.Transfer, did *path.Staged, share int64) 
 		} else { // the plain bytes, for which an object of a lineage has more room than they need
 			x.Wrote(min(x.Rec.Size, x.Writes()))
 		}
+		if x.Upper == engine.Deduplicated {
+			takeBelow(r, x, did)
+			return
+		}
 		if r != nil {
 			countEncoded(r, x, did, cost)
 			s.anchors.keep(r, x, did)
 			s.heldRuns.count(x, did)
 		}
 		return
+	}
+	if did.Crossed > 0 {
+		x.Crossed(did.Crossed)
+	}
+	if x.Upper == engine.Deduplicated { // plain bytes have come up
+		x.Wrote(min(x.Rec.Size, x.Writes()))
 	}
 	if r == nil {
 		return
@@ -132,6 +146,15 @@ func (s *Workers) takeStaged(x *engine.Transfer, did *path.Staged, share int64) 
 		if len(did.Mended) > 0 {
 			f.Mended++
 		}
+	}
+}
+
+// takeBelow takes over what became of a checkpoint that a device may have de-duplicated, on its way from the host to the disk. It was counted when it left the device. A load brings
+// its plain bytes back.
+func takeBelow(r *cache.Reduction, x *engine.Transfer, did *path.Staged) {
+	x.Rewrote()
+	if r != nil && r.Lineage != nil && did.Difference != nil {
+		r.Lineage.Wrote(did.Difference.Bytes())
 	}
 }
 
@@ -151,6 +174,13 @@ func (s *Workers) timeBelow(x *engine.Transfer, r *cache.Reduction, did *path.St
 func countEncoded(r *cache.Reduction, x *engine.Transfer, did *path.Staged, cost int64) {
 	f, layout := &r.Figures, x.Rec.Version.Layout.ID
 	switch d := did.Difference; {
+	case did.Deduplicated != nil:
+		r.Planner.Removed(did.Plain, did.First, cost)
+		f.FirstBytes, f.MetaBytes = f.FirstBytes+did.First, f.MetaBytes+did.Meta
+		f.EncodedTo += did.Meta
+		if len(did.Deduplicated.Map.References()) > 0 {
+			f.Differences++
+		}
 	case d != nil:
 		countDifference(r, did, cost)
 	case did.Related:

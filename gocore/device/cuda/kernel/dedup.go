@@ -165,6 +165,7 @@ type deduplication struct {
 	most   int64  // blocks of threads of a launch that goes on with other elements when it has done its first ones
 	state  uint64 // the next one
 	p      dedupLabels
+	wanted func(kernel string) bool
 }
 
 // DedupUpload is how many bytes the host writes to the begin of the scratch memory before the launches.
@@ -210,7 +211,20 @@ func put(to []byte, parameter any) {
 // Dedup adds the launches that de-duplicate a checkpoint: behind the upload, and on a device with so many multiprocessors. They write DedupResults words to results,
 // which the device can reach.
 func (p *Plan) Dedup(c *device.Deduplication, processors int, results device.Address) {
-	d := &deduplication{plan: p, c: c, room: c.Room(), chunks: c.Chunks(), most: int64(max(1, processors)) * dedupBlocksEach}
+	p.dedup(c, processors, results, func(kernel string) bool { return !c.Apart || !gathers(kernel) })
+}
+
+// GatherFirsts adds the launches that Dedup leaves out where first occurrences are gathered apart.
+func (p *Plan) GatherFirsts(c *device.Deduplication, processors int) {
+	p.dedup(c, processors, 0, gathers)
+}
+
+// gathers tells whether a kernel copies first occurrences.
+func gathers(kernel string) bool { return kernel == dedupGather || kernel == dedupGatherFirsts }
+
+// dedup adds those launches of a de-duplication that are wanted.
+func (p *Plan) dedup(c *device.Deduplication, processors int, results device.Address, wanted func(kernel string) bool) {
+	d := &deduplication{plan: p, c: c, room: c.Room(), chunks: c.Chunks(), most: int64(max(1, processors)) * dedupBlocksEach, wanted: wanted}
 	d.state = d.at(d.room.States)
 	d.fill(d.at(d.room.Zeros), d.room.ZerosEnd-d.room.Zeros, 0)
 	d.fill(d.at(d.room.Ones), d.room.OnesEnd-d.room.Ones, math.MaxUint64)
@@ -224,6 +238,9 @@ func (d *deduplication) at(offset int64) uint64 { return uint64(d.c.Scratch) + u
 
 // add adds a launch. The struct is read now.
 func (d *deduplication) add(name string, blocks int64, parameter any) {
+	if !d.wanted(name) {
+		return
+	}
 	size := binary.Size(parameter)
 	b := d.plan.buffer(size <= largestFew, size)
 	put(b, parameter)
@@ -233,6 +250,18 @@ func (d *deduplication) add(name string, blocks int64, parameter any) {
 // grid is the number of blocks of threads for elements, of which a block does some at a time.
 func (d *deduplication) grid(elements, each int64) int64 {
 	return max(1, min(d.most, ceil(elements, each)))
+}
+
+// dedupLinkBlocks is how many blocks of threads gather to the host at most. Each has 16 KiB on the way.
+const dedupLinkBlocks = 24
+
+// gathers is the number of blocks of threads that gather so many bytes at the most.
+func (d *deduplication) gathers(bytes int64) int64 {
+	blocks := d.grid(bytes, dedupGatherBytes)
+	if d.c.OverLink {
+		blocks = min(blocks, dedupLinkBlocks)
+	}
+	return blocks
 }
 
 // fill sets bytes, in whole words of 64 bits.
@@ -341,7 +370,7 @@ func (s *scanning) launch() {
 	}
 	p.Lost = d.at(d.room.Lost + 4*device.DedupLaunchRegions*d.scans)
 	p.Changed, p.Data = d.at(d.room.Changed), uint64(d.c.Result)
-	p.Blocks = uint32(d.grid((s.chunks-s.begin)*int64(d.c.Chunk), dedupGatherBytes))
+	p.Blocks = uint32(d.gathers((s.chunks - s.begin) * int64(d.c.Chunk)))
 	d.add(scanName(d.c.Chunk, d.c.Blocks), int64(p.Tiles), p)
 	d.add(dedupList, lists, p)
 	if !d.c.Labels() {
@@ -367,7 +396,7 @@ func (d *deduplication) labels() {
 		d.step(dedupLabel)
 	}
 	d.parts(dedupPlace, d.chunks, 2)
-	d.p.Blocks = uint32(d.grid(d.chunks*int64(d.c.Chunk), dedupGatherBytes))
+	d.p.Blocks = uint32(d.gathers(d.chunks * int64(d.c.Chunk)))
 	d.add(dedupGatherFirsts, int64(d.p.Blocks), &d.p)
 	if d.c.Method == difference.Basic {
 		return

@@ -74,11 +74,23 @@ func (l emulatedLane) Dedup(c *device.Deduplication) (device.Found, error) {
 	PutDedupUpload(c, l.m.at(c.Scratch)[:DedupUpload(c)])
 	var plan Plan
 	plan.Dedup(c, 1, results)
-	within(l.m.t, c, plan.Launches(), results)
-	copy(l.m.memory, l.m.s.run(l.m.memory[:l.m.used], plan.Launches()))
+	l.run(c, &plan)
 	var f emulatedFound
 	_, err := binary.Decode(l.m.at(results), binary.LittleEndian, &f.n)
 	return f, err
+}
+
+// GatherFirsts runs the launches that a Dedup has left out.
+func (l emulatedLane) GatherFirsts(c *device.Deduplication) error {
+	var plan Plan
+	plan.GatherFirsts(c, 1)
+	l.run(c, &plan)
+	return nil
+}
+
+func (l emulatedLane) run(c *device.Deduplication, plan *Plan) {
+	within(l.m.t, c, plan.Launches(), there)
+	copy(l.m.memory, l.m.s.run(l.m.memory[:l.m.used], plan.Launches()))
 }
 
 // within tells whether all memory that launches are known to touch belongs to the work.

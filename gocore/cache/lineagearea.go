@@ -1,0 +1,332 @@
+package cache
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+
+	"velocpy/gocore/device"
+	"velocpy/gocore/device/lineage"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/reduction/difference"
+	"velocpy/gocore/reduction/object"
+	"velocpy/gocore/tier/devicememory"
+)
+
+// A device that de-duplicates keeps the digests of the latest checkpoint of each history, and the record of first occurrences, in a part of its tier: so that memory is part
+// of the tier's budget. It lies behind the place of the staging memory.
+
+// areaShare is the part of a tier (as a divisor of its budget) that the digests and records of all histories, and the memory of the kernels, may take.
+const areaShare = 20
+
+// recordOfArea is the part of an area's free memory that the record of a new lineage may take.
+const recordOfArea = 4
+
+// recordOfChunks is how many times as many entries a record has as the first checkpoint has chunks, at most.
+const recordOfChunks = 8
+
+// areaAlign is the unit in which memory of an area is given out.
+const areaAlign = 256
+
+// DeviceMethod says how devices de-duplicate the checkpoints of a history.
+type DeviceMethod struct {
+	Method difference.Method // Basic, List or Tree
+	Chunk  int               // bytes, at least. Where the memory of a device is short, chunks are longer there
+}
+
+// LineageArea is that part of a device's tier.
+type LineageArea struct {
+	// Turn is held by a worker from before it asks for a lineage until the engine knows how the flush has ended. It is locked before the cache's lock, and guards what follows.
+	Turn     sync.Mutex
+	at       int64 // offset in the tier
+	bytes    int64
+	taken    []model.Span // by offset
+	lineages map[string]*DeviceLineage
+	uses     uint64
+	warned   bool
+}
+
+// DeviceLineage is the state of one history on one device. The turn of its area guards it.
+type DeviceLineage struct {
+	Lineage *lineage.Lineage
+	Objects map[uint32]*engine.Object // whose copies on the host later checkpoints may need, by the numbers of their checkpoints
+	Next    uint32                    // number of the next checkpoint
+	area    *LineageArea
+	memory  *devicememory.Memory
+	method  *DeviceMethod
+	used    uint64 // the number of the area's use that was its last
+	record  model.Span
+	digests model.Span // of the latest checkpoint; no bytes: there are none
+}
+
+// lineageAreas has the areas of all devices, by their tiers. The cache's lock guards it.
+type lineageAreas struct {
+	*state
+	areas map[int]*LineageArea
+}
+
+// SetLineagesAside keeps a part of every device's tier free from now on. What lies there stays until it is given up.
+func (la *lineageAreas) SetLineagesAside() {
+	for t, a := range la.Devices {
+		if la.areas[t] != nil {
+			continue
+		}
+		budget := min(a.Reserved(), la.Engine.Capacity(t))
+		at, bytes := int64(0), budget/areaShare/areaAlign*areaAlign
+		if group := groupFor(budget); group > 0 {
+			at = roundUp(stagingBytes(group), areaAlign)
+		}
+		if bytes == 0 {
+			continue
+		}
+		la.areas[t] = &LineageArea{at: at, bytes: bytes, lineages: map[string]*DeviceLineage{}}
+		a.Keep(at + bytes)
+		la.Engine.Retire(t, at, at+bytes)
+	}
+}
+
+// AreaFor returns the area in which the device of a tier de-duplicates the checkpoints of a history; nil: it does not. The lock is held.
+func (la *lineageAreas) AreaFor(r *Reduction, t int) *LineageArea {
+	if r == nil || r.OnDevice == nil || la.Host == nil || la.DeviceTier(t) == nil {
+		return nil
+	}
+	return la.areas[t]
+}
+
+// Methods returns how devices de-duplicate each history that they do. The lock is held.
+func (la *lineageAreas) Methods() map[string]*DeviceMethod {
+	all := map[string]*DeviceMethod{}
+	for name, r := range la.Reductions {
+		if r.OnDevice != nil {
+			all[name] = r.OnDevice
+		}
+	}
+	return all
+}
+
+// IsFree tells whether no checkpoint lies in the area any more, and the tier's memory reaches behind it. The lock is held.
+func (la *lineageAreas) IsFree(area *LineageArea, a *devicememory.Memory) bool {
+	return a.Mapped() >= area.at+area.bytes && la.Engine.Idle(a.Tier, area.at, area.at+area.bytes, func(int64, int64) {}) >= area.bytes
+}
+
+// WarnOnce tells, once, that a warning about the memory is due.
+func (ar *LineageArea) WarnOnce() bool {
+	due := !ar.warned
+	ar.warned = true
+	return due
+}
+
+// EndOthers gives back the memory of histories that are not de-duplicated any more by the methods with which they began.
+func (ar *LineageArea) EndOthers(methods map[string]*DeviceMethod) {
+	for name, l := range ar.lineages {
+		if methods[name] != l.method {
+			ar.end(name)
+		}
+	}
+}
+
+// Lineage returns the state of a history, for a checkpoint with these regions: that which there is, or a new one, with longer chunks if those of the old one need too much memory. A new
+// one may cost other histories theirs. nil: the memory does not suffice.
+func (ar *LineageArea) Lineage(history string, m *DeviceMethod, a *devicememory.Memory, regions []lineage.Region) *DeviceLineage {
+	chunk := m.Chunk
+	ar.uses++
+	if l := ar.lineages[history]; l != nil {
+		l.used = ar.uses
+		for !l.hasRoom(regions) && ar.endUnused() { // until the memory of others does
+		}
+		if chunk = 2 * l.Lineage.Options().Chunk; l.hasRoom(regions) || chunk > difference.MaxChunk {
+			return l
+		}
+		ar.end(history)
+	}
+	for {
+		for each := chunk; each <= difference.MaxChunk; each *= 2 {
+			if l := ar.begin(m, each, a, regions); l != nil {
+				l.used = ar.uses
+				ar.lineages[history] = l
+				return l
+			}
+		}
+		if !ar.endUnused() {
+			return nil
+		}
+	}
+}
+
+// hasRoom tells whether there is memory for the next checkpoint, with these regions. Where that is not the question, it says so, too.
+func (l *DeviceLineage) hasRoom(regions []lineage.Region) bool {
+	_, release, err := l.Memory(regions)
+	if err == nil {
+		release(false)
+	}
+	return !errors.Is(err, errArea)
+}
+
+// unused is how many checkpoints of other histories have to be de-duplicated before a history loses its memory to a new one: histories that take turns must not lose theirs each time.
+const unused = 16
+
+// endUnused gives back the memory of the history that has not used it for the longest time; false: all have used it lately.
+func (ar *LineageArea) endUnused() bool {
+	name, used := "", ar.uses
+	for each, l := range ar.lineages {
+		if l.used < used {
+			name, used = each, l.used
+		}
+	}
+	if ar.uses-used <= unused {
+		return false
+	}
+	ar.end(name)
+	return true
+}
+
+// end gives back the memory of a history.
+func (ar *LineageArea) end(history string) {
+	l := ar.lineages[history]
+	ar.give(l.record)
+	ar.give(l.digests)
+	delete(ar.lineages, history)
+}
+
+// begin begins a lineage, unless a checkpoint with these regions needs more memory than there is.
+func (ar *LineageArea) begin(m *DeviceMethod, chunk int, a *devicememory.Memory, regions []lineage.Region) *DeviceLineage {
+	o := lineage.Options{
+		Method: m.Method, Chunk: chunk, Seed: rand.Uint64(), MaxReferences: object.DefaultSources, Blocks: true,
+		Entries: int(max(0, min((ar.free()/recordOfArea-device.RecordHead)/(device.RecordBytes(1)-device.RecordHead), recordOfChunks*chunksOf(regions, chunk), device.MostDedupChunks))),
+	}
+	l := &DeviceLineage{Objects: map[uint32]*engine.Object{}, Next: 1, area: ar, memory: a, method: m}
+	var ok bool
+	if l.record, ok = ar.take(max(o.RecordBytes(), areaAlign)); !ok {
+		return nil
+	}
+	var err error
+	if l.Lineage, err = lineage.New(o, a.Address(l.record.Offset)); err == nil && l.suffices(regions) {
+		return l
+	}
+	ar.give(l.record)
+	return nil
+}
+
+// suffices tells whether there is memory for a checkpoint with these regions, and for the next one, whose regions may be a little larger: it has the digests of both then.
+func (l *DeviceLineage) suffices(regions []lineage.Region) bool {
+	need, err := l.Lineage.Need(l.Next, regions)
+	if err != nil {
+		return false
+	}
+	fits := true
+	for _, bytes := range []int64{need.Digests / 8 * 9, need.Digests / 8 * 9, need.Scratch / 8 * 9} {
+		s, ok := l.area.take(bytes)
+		fits = fits && ok
+		defer l.area.give(s)
+	}
+	return fits
+}
+
+// errArea is the error of a checkpoint that needs more memory than the area has.
+var errArea = errors.New("the digests of the checkpoint, and the memory of the kernels, need more of the device's tier than de-duplication may take")
+
+// Memory returns memory for the next checkpoint, with these regions; the result is the caller's. release is called once it has been de-duplicated, or not.
+func (l *DeviceLineage) Memory(regions []lineage.Region) (m lineage.Memory, release func(kept bool), err error) {
+	need, err := l.Lineage.Need(l.Next, regions)
+	if err != nil {
+		return m, nil, err
+	}
+	ar := l.area
+	scratch, ok := ar.takeLast(need.Scratch)
+	if !ok {
+		return m, nil, errArea
+	}
+	var digests model.Span
+	if need.Digests > 0 {
+		if digests, ok = ar.take(need.Digests); !ok {
+			ar.give(scratch)
+			return m, nil, errArea
+		}
+		m.Digests = l.memory.Address(digests.Offset)
+	}
+	m.Scratch = l.memory.Address(scratch.Offset)
+	return m, func(kept bool) {
+		ar.give(scratch)
+		if kept && digests.Bytes > 0 {
+			digests, l.digests = l.digests, digests
+		}
+		ar.give(digests)
+	}, nil
+}
+
+// Rebase makes the next checkpoint one that refers to no other.
+func (l *DeviceLineage) Rebase() error {
+	l.area.give(l.digests)
+	l.digests = model.Span{}
+	clear(l.Objects)
+	return l.Lineage.Rebase()
+}
+
+// take takes memory; false: there is not so much in one piece.
+func (ar *LineageArea) take(bytes int64) (model.Span, bool) {
+	bytes = roundUp(max(bytes, 1), areaAlign)
+	at := ar.at
+	for i := 0; i <= len(ar.taken); i++ {
+		end := ar.at + ar.bytes
+		if i < len(ar.taken) {
+			end = ar.taken[i].Offset
+		}
+		if end-at >= bytes {
+			s := model.Span{Offset: at, Bytes: bytes}
+			ar.taken = slices.Insert(ar.taken, i, s)
+			return s, true
+		}
+		if i < len(ar.taken) {
+			at = ar.taken[i].End()
+		}
+	}
+	return model.Span{}, false
+}
+
+// takeLast is take from the end of the area: what is soon given back does not cut the memory of digests into pieces.
+func (ar *LineageArea) takeLast(bytes int64) (model.Span, bool) {
+	bytes = roundUp(max(bytes, 1), areaAlign)
+	end := ar.at + ar.bytes
+	for i := len(ar.taken); i >= 0; i-- {
+		at := ar.at
+		if i > 0 {
+			at = ar.taken[i-1].End()
+		}
+		if end-at >= bytes {
+			s := model.Span{Offset: end - bytes, Bytes: bytes}
+			ar.taken = slices.Insert(ar.taken, i, s)
+			return s, true
+		}
+		if i > 0 {
+			end = ar.taken[i-1].Offset
+		}
+	}
+	return model.Span{}, false
+}
+
+// give gives memory back that take gave.
+func (ar *LineageArea) give(s model.Span) {
+	if s.Bytes > 0 {
+		ar.taken = slices.DeleteFunc(ar.taken, func(x model.Span) bool { return x.Offset == s.Offset })
+	}
+}
+
+// free is how many bytes are not taken.
+func (ar *LineageArea) free() int64 {
+	n := ar.bytes
+	for _, s := range ar.taken {
+		n -= s.Bytes
+	}
+	return n
+}
+
+func roundUp(n, unit int64) int64 { return (n + unit - 1) / unit * unit }
+
+func chunksOf(regions []lineage.Region, chunk int) (n int64) {
+	for i := range regions {
+		n += roundUp(regions[i].Bytes, int64(chunk)) / int64(chunk)
+	}
+	return max(n, 1)
+}

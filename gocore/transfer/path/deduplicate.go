@@ -1,0 +1,194 @@
+package path
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"velocpy/gocore/base/description"
+	"velocpy/gocore/checkpoint"
+	"velocpy/gocore/device"
+	"velocpy/gocore/device/lineage"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/reduction/difference"
+	"velocpy/gocore/reduction/regions"
+	"velocpy/gocore/tier/devicememory"
+	"velocpy/gocore/tier/host"
+	"velocpy/gocore/transfer/pending"
+)
+
+// A device that de-duplicates writes what is new in a checkpoint straight to the host, and metadata behind it (Tan et al., ICPP'23, algorithm 1). So the link has these bytes
+// alone, and the device needs no memory for them. The host reads the metadata, and gives its room back.
+
+// DeviceLineage is the lineage of a device to which one transfer adds its checkpoint. No lock is held, and no other transfer uses it.
+type DeviceLineage interface {
+	// Dedup queues the de-duplication of the checkpoint in a lane. The result gets so many bytes at the most; where that may not do, and where the device's memory does not,
+	// it fails with ErrDeduplication. apart leaves the first occurrences to the caller.
+	Dedup(lane device.Lane, all []lineage.Region, result device.Address, most int64, apart bool) (*lineage.Checkpoint, error)
+	// Finish makes the checkpoint the lineage's latest, from its metadata. It fails with ErrDeduplication if the checkpoint cannot be that.
+	Finish(metadata []byte) (*checkpoint.Deduplicated, error)
+	// Leave ends the use, under the cache's lock, once the engine knows how the transfer has ended.
+	Leave(ok bool)
+}
+
+// ErrDeduplication: a checkpoint is not de-duplicated after all, and its plain bytes move.
+var ErrDeduplication = errors.New("the device does not de-duplicate this checkpoint")
+
+// deduplicate brings what is new in a slot of a device to the host.
+func (p *Path) deduplicate(s *deviceSlot) error {
+	l, to := p.encoder.onDevice, p.sink.Bytes()
+	if !p.isPinned(int64(len(to))) { // no kernel writes to memory that is not
+		return regions.ErrLarge
+	}
+	copied := pending.Begin(p.c, s.a, p.version)
+	if err := copied.AwaitCopy(); err != nil {
+		return err
+	}
+	p.x.Begun(p.c.Now())
+	p.began = time.Now()
+	if err := copied.QueueChecksums(s.lane); err != nil {
+		return err
+	}
+	var k *lineage.Checkpoint
+	err := error(engine.ErrStopped)
+	var last device.Event
+	if !p.version.Gone.Load() {
+		last, err = s.a.QueueReads(s.lane, devicememory.Flushes, []model.Span{{Offset: s.at, Bytes: p.version.Layout.End()}}, func() (err error) {
+			k, err = l.Dedup(s.lane, s.regions(), device.AddressOf(to), int64(len(to)), p.version.Layout.End() >= leastApart)
+			return err
+		})
+	}
+	if err = errors.Join(copied.AwaitChecksums(), s.a.Finish(last, err)); err != nil {
+		return orPlain(err)
+	}
+	at, n := k.Metadata()
+	found, err := p.bringFirsts(s, k, to, to[at:at+n])
+	if err != nil {
+		return orPlain(err)
+	}
+	did := &p.result.Staged
+	did.Deduplicated, did.First, did.Meta = found, found.Bytes, n
+	did.Waited = p.beyondLink(s, found.Bytes+n)
+	return nil
+}
+
+// Where at least a part of a large checkpoint is new, and lies in pieces that are so long on average, the copy engine brings them: it takes all of the link, and nothing of the device.
+const (
+	leastApart  = 16 << 20
+	partForCopy = 2 // a divisor
+	leastCopied = 256 << 10
+)
+
+// bringFirsts makes the checkpoint the lineage's latest, and brings its first occurrences to the host if the kernels have left them out.
+func (p *Path) bringFirsts(s *deviceSlot, k *lineage.Checkpoint, to, metadata []byte) (found *checkpoint.Deduplicated, err error) {
+	all, firsts := k.Bytes()
+	if !k.IsApart() || firsts == 0 {
+		return p.encoder.onDevice.Finish(metadata)
+	}
+	var gathered device.Event
+	reads := []model.Span{{Offset: s.at, Bytes: p.version.Layout.End()}}
+	gather := func() (err error) {
+		gathered, err = s.a.QueueReads(s.lane, devicememory.Flushes, reads, func() error { return k.Gather(s.lane) })
+		return err
+	}
+	few := firsts < all/partForCopy
+	if few { // the kernel works while the host reads the metadata
+		err = gather()
+	}
+	var failed error
+	if err == nil {
+		found, failed = p.encoder.onDevice.Finish(metadata)
+	}
+	if err == nil && failed == nil && !few {
+		if pieces := firstsOf(found); firsts/int64(len(pieces)) < leastCopied {
+			err = gather()
+		} else {
+			gathered, err = s.a.QueueReads(s.lane, devicememory.Flushes, reads, func() error { return s.copyFirsts(pieces, to) })
+		}
+	}
+	return found, errors.Join(s.a.Finish(gathered, err), failed)
+}
+
+// firstPiece is a part of a region that lies in the first occurrences.
+type firstPiece struct {
+	region    int
+	at, bytes int64 // in the region
+	to        int64 // in the first occurrences
+}
+
+// firstsOf finds the pieces, in their order, one behind the other.
+func firstsOf(d *checkpoint.Deduplicated) (all []firstPiece) {
+	end := int64(0)
+	for i := range d.Map.Regions {
+		l := &d.Map.Regions[i]
+		l.Each(0, l.Size, func(r difference.Run, n uint64) bool {
+			if r.Checkpoint == d.Number && int64(r.Offset) == end { // others repeat what lies before
+				if r.Period > 0 {
+					n = min(n, uint64(r.Period))
+				}
+				all = append(all, firstPiece{i, int64(r.At), int64(n), end})
+				end += int64(n)
+			}
+			return true
+		})
+	}
+	return all
+}
+
+// copyFirsts queues the copies of pieces.
+func (s *deviceSlot) copyFirsts(pieces []firstPiece, to []byte) error {
+	for _, x := range pieces {
+		from := s.at + s.p.version.Layout.Spans[x.region].Offset + x.at
+		if err := s.lane.Copy(device.AddressOf(to[x.to:]), s.a.Address(from), x.bytes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// orPlain lets the plain bytes move where de-duplication is not possible.
+func orPlain(err error) error {
+	if errors.Is(err, ErrDeduplication) || errors.Is(err, device.ErrDedup) {
+		return fmt.Errorf("%w: %w", regions.ErrLarge, err)
+	}
+	return err
+}
+
+// pinPatience is for how long pinning may stand still before de-duplication does not wait for it any more.
+const pinPatience = time.Second
+
+// isPinned tells whether the host tier's memory is pinned up to an offset of the sink, once it has waited for that. Meanwhile the transfer does not count as one that moves
+// bytes, for which threads that prefault memory would pause.
+func (p *Path) isPinned(end int64) bool {
+	h := p.c.Host
+	end += p.x.ToOff
+	if now := h.Watermark().End(); now >= end || end > now+host.WatermarkReach || !h.IsPinning() {
+		return now >= end
+	}
+	isPinned := func() bool { return h.Watermark().End() >= end }
+	h.Resting(func() {
+		for so, moved := h.Advanced(), time.Now(); !isPinned() && h.IsPinning() && time.Since(moved) < pinPatience; time.Sleep(time.Millisecond) {
+			if now := h.Advanced(); now > so {
+				so, moved = now, time.Now()
+			}
+		}
+	})
+	return isPinned()
+}
+
+// beyondLink is for how many ns of the transfer the link cannot have been busy with so many bytes.
+func (p *Path) beyondLink(s *deviceSlot, bytes int64) int64 {
+	took := time.Since(p.began).Nanoseconds()
+	return max(0, took-int64(float64(bytes)/devicememory.LinkRate(s.a.Device)*1e9))
+}
+
+// regions are those of the slot, as a lineage takes them.
+func (s *deviceSlot) regions() []lineage.Region {
+	l := s.p.version.Layout
+	all := make([]lineage.Region, len(l.Spans))
+	for i, name := range description.Names(&l.Layout) {
+		all[i] = lineage.Region{Name: name, At: s.a.Address(s.at + l.Spans[i].Offset), Bytes: l.Spans[i].Bytes}
+	}
+	return all
+}

@@ -1,0 +1,293 @@
+package workers
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"velocpy/gocore/base/logring"
+	"velocpy/gocore/cache"
+	"velocpy/gocore/checkpoint"
+	"velocpy/gocore/device"
+	lineages "velocpy/gocore/device/lineage"
+	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/reduction/object"
+	"velocpy/gocore/tier/devicememory"
+	"velocpy/gocore/transfer/path"
+)
+
+// deviceLineage is the lineage of a history on a device while a transfer has its turn there.
+type deviceLineage struct {
+	s        *Workers
+	x        *engine.Transfer
+	a        *devicememory.Memory
+	method   *cache.DeviceMethod
+	area     *cache.LineageArea
+	state    *cache.DeviceLineage // nil: not asked for yet
+	number   uint32
+	running  *lineages.Checkpoint // that is not finished
+	finished bool                 // the lineage has the checkpoint as its latest
+	found    *checkpoint.Deduplicated
+	release  func(kept bool) // gives back the memory of the checkpoint; nil: it has none
+}
+
+// DeviceLineage waits for the turn of the transfer on its device. The worker waits, too: the kernels of one checkpoint occupy the device, or the link.
+func (p *planner) DeviceLineage() path.DeviceLineage {
+	s, x := p.s, p.x
+	s.Lock()
+	r := reduction(s.Cache, x)
+	area := s.AreaFor(r, x.From)
+	if area == nil || p.together != nil {
+		s.Unlock()
+		return nil
+	}
+	l := &deviceLineage{s: s, x: x, a: s.DeviceTier(x.From), method: r.OnDevice, area: area}
+	s.Unlock()
+	if !area.Turn.TryLock() {
+		s.Host.Resting(area.Turn.Lock)
+	}
+	return l
+}
+
+// deduplicates tells whether the device that a checkpoint leaves may de-duplicate it. The lock is held.
+func (s *Workers) deduplicates(x *engine.Transfer) bool {
+	r := reduction(s.Cache, x)
+	if x.Stage != engine.Encoding || x.Lower != engine.Deduplicated || x.From < 0 || s.AreaFor(r, x.From) == nil {
+		return false
+	}
+	return s.IsFree(s.AreaFor(r, x.From), s.DeviceTier(x.From))
+}
+
+// Dedup implements path.DeviceLineage. The engine keeps the copies on the host that the checkpoint may come to need.
+func (l *deviceLineage) Dedup(lane device.Lane, all []lineages.Region, result device.Address, most int64, apart bool) (*lineages.Checkpoint, error) {
+	l.s.Lock()
+	methods := l.s.Methods()
+	l.s.Unlock()
+	l.area.EndOthers(methods)
+	name := l.x.Rec.Hist.Name
+	if methods[name] != l.method {
+		return nil, path.ErrDeduplication
+	}
+	if l.state = l.area.Lineage(name, l.method, l.a, all); l.state == nil {
+		return nil, l.short()
+	}
+	w := l.state.Lineage
+	if w.Changed() {
+		if err := l.state.Rebase(); err != nil {
+			return nil, err
+		}
+	}
+	if err := l.hold(); err != nil {
+		return nil, err
+	}
+	m, err := l.memory(all, most)
+	if err != nil {
+		return nil, err
+	}
+	m.Result, m.OverLink, m.Apart, l.number = result, true, apart, l.state.Next
+	l.state.Next++
+	l.running, err = w.Dedup(lane, l.number, all, m)
+	return l.running, err
+}
+
+// memory returns memory for the checkpoint.
+func (l *deviceLineage) memory(all []lineages.Region, most int64) (m lineages.Memory, err error) {
+	need, err := l.state.Lineage.Need(l.state.Next, all)
+	if err != nil || need.Result > most {
+		return m, errors.Join(path.ErrDeduplication, err)
+	}
+	if m, l.release, err = l.state.Memory(all); err != nil {
+		return m, errors.Join(l.short(), err)
+	}
+	return m, nil
+}
+
+// short warns once that the memory does not suffice.
+func (l *deviceLineage) short() error {
+	if l.area.WarnOnce() {
+		logring.Add(logring.Warning, fmt.Sprintf("history %.80q: the digests of a checkpoint's chunks, and the memory of the kernels, need more than the twentieth of the device's "+
+			"tier that they may take, so it goes to the host as it is, and is de-duplicated on its way to the disk; a larger budget of the device helps", l.x.Rec.Hist.Name))
+	}
+	return path.ErrDeduplication
+}
+
+// hold makes the copy that is written need those of the checkpoints that the lineage knows, and makes it forget those that are gone, and some where they are many.
+func (l *deviceLineage) hold() error {
+	w, objects := l.state.Lineage, l.state.Objects
+	l.s.Lock()
+	defer l.s.Leave()
+	var gone []uint32
+	owned := w.Last().Owned()
+	for number, o := range objects {
+		if !l.has(number, o) || isMostlyDead(o, owned[number]) {
+			gone = append(gone, number)
+		}
+	}
+	for _, number := range w.Known() {
+		if objects[number] == nil {
+			gone = append(gone, number)
+		}
+	}
+	if err := l.forget(gone); err != nil {
+		return err
+	}
+	if err := l.forget(l.tooMany()); err != nil {
+		return err
+	}
+	if !l.s.Engine.NeedParts(l.s.Now(), l.x.Obj, l.objects(w.Known()), l.x.To) {
+		return path.ErrDeduplication
+	}
+	return nil
+}
+
+// has tells whether the host still has the first occurrences of a checkpoint.
+func (l *deviceLineage) has(number uint32, o *engine.Object) bool {
+	d := o.Made().Version.Deduplicated
+	return d != nil && d.Lineage == l.state.Lineage.Options().Seed && d.Number == number && l.s.Engine.HasParts(o, l.x.Obj, l.x.To)
+}
+
+// isMostlyDead tells whether an object without checkpoints has more bytes that the latest checkpoint does not need than such that it does, which are so many. These are stored anew, so
+// that its room is free when the earlier ones have gone that need it.
+func isMostlyDead(o *engine.Object, owned uint64) bool {
+	return o.Gone() && 2*owned < uint64(o.Made().Version.Deduplicated.Bytes)
+}
+
+// tooMany are checkpoints that the next one is not to refer to, so that it does not refer to more than it may: those that only the record has, the earliest first, and then those with
+// the fewest bytes of the latest checkpoint. Half of what may be stays, so that bytes are seldom stored anew.
+func (l *deviceLineage) tooMany() []uint32 {
+	w := l.state.Lineage
+	known, last := w.Known(), w.Last()
+	if len(known) < object.DefaultSources {
+		return nil
+	}
+	more, owned := len(known)-object.DefaultSources/2, last.Owned()
+	var all []uint32
+	for _, number := range known {
+		if owned[number] == 0 && len(all) < more {
+			all = append(all, number)
+		}
+	}
+	return append(all, last.Scarce(more-len(all))...)
+}
+
+func (l *deviceLineage) forget(numbers []uint32) error {
+	if len(numbers) == 0 {
+		return nil
+	}
+	for _, number := range numbers {
+		delete(l.state.Objects, number)
+	}
+	return l.state.Lineage.Forget(numbers...)
+}
+
+func (l *deviceLineage) objects(numbers []uint32) []*engine.Object {
+	all := make([]*engine.Object, len(numbers))
+	for i, number := range numbers {
+		all[i] = l.state.Objects[number]
+	}
+	return all
+}
+
+const (
+	// bytesOfRun is the memory of a run of a map, which the host has beside its tier, and mostOfMap the part (as a divisor) of a checkpoint's bytes that a map may take.
+	bytesOfRun, mostOfMap = 24, 8
+)
+
+// Finish implements path.DeviceLineage. Where the map would take too much memory, the plain bytes move.
+func (l *deviceLineage) Finish(metadata []byte) (*checkpoint.Deduplicated, error) {
+	d, m, err := l.running.Finish(metadata, nil)
+	if err != nil {
+		return nil, errors.Join(path.ErrDeduplication, err)
+	}
+	l.running, l.finished = nil, true
+	if int64(m.Runs())*bytesOfRun > l.x.Rec.Size/mostOfMap {
+		return nil, path.ErrDeduplication
+	}
+	l.s.Lock()
+	defer l.s.Leave()
+	if !l.s.Engine.NeedParts(l.s.Now(), l.x.Obj, l.objects(d.References), l.x.To) {
+		return nil, path.ErrDeduplication // cannot happen: it needed these before, and others
+	}
+	l.found = &checkpoint.Deduplicated{Lineage: d.Seed, Number: l.number, Bytes: int64(d.Stored()), Map: m}
+	return l.found, nil
+}
+
+// Leave implements path.DeviceLineage.
+func (l *deviceLineage) Leave(ok bool) {
+	defer l.area.Turn.Unlock()
+	if l.running != nil {
+		l.running.Drop()
+	}
+	if l.release != nil {
+		l.release(l.finished)
+	}
+	switch {
+	case ok && l.found != nil && l.x.Rec.Version.Deduplicated == l.found:
+		l.state.Objects[l.number] = l.x.Obj
+	case len(l.x.Obj.Sources(l.x.To)) > 0: // its plain bytes have moved: they need no others
+		l.s.Engine.NeedNoMore(l.s.Now(), l.x.Obj, l.x.To)
+	}
+}
+
+// partsOf returns where the bytes of a transfer's checkpoint lie on the host, if a device has de-duplicated it; nil: they lie together. The lock is held.
+func (s *Workers) partsOf(x *engine.Transfer) *path.Parts {
+	d := x.Rec.Version.Deduplicated
+	if d == nil || s.Host == nil || x.From != s.HostTier() || x.Obj.Form(x.From) != engine.Deduplicated {
+		return nil
+	}
+	parts := &path.Parts{Of: d, Firsts: map[uint32][]byte{d.Number: s.Host.Bytes(x.FromOff, d.Bytes)}}
+	end := x.FromOff + d.Bytes
+	for _, o := range x.Obj.Sources(x.From) {
+		of, off := o.Made().Version.Deduplicated, s.Engine.Offset(o, x.From)
+		parts.Firsts[of.Number] = s.Host.Bytes(off, of.Bytes)
+		end = max(end, off+of.Bytes)
+	}
+	if x.To >= 0 && s.DeviceTier(x.To) != nil {
+		parts.Pinned = s.Host.Watermark().End() >= end
+		s.lendResident(x, parts)
+	}
+	return parts
+}
+
+// mostResidents is how many checkpoints of a history that came to a device or left it lately may serve those that come next.
+const mostResidents = 8
+
+// noteResident remembers a checkpoint of which a device has the plain bytes, and of which it is known where else they lie. The lock is held.
+func (s *Workers) noteResident(x *engine.Transfer) {
+	r := reduction(s.Cache, x)
+	if r == nil || x.Rec.Version.Deduplicated == nil || s.DeviceTier(min(x.From, x.To)) == nil {
+		return
+	}
+	r.Residents = append(slices.DeleteFunc(r.Residents, func(o *engine.Record) bool { return o == x.Rec }), x.Rec)
+	if len(r.Residents) > mostResidents {
+		r.Residents = slices.Delete(r.Residents, 0, 1)
+	}
+}
+
+// lendResident lets a load take what it can from the checkpoint of its lineage that the device has, and that is nearest to it. The lock is held.
+func (s *Workers) lendResident(x *engine.Transfer, parts *path.Parts) {
+	r, of := reduction(s.Cache, x), parts.Of
+	if r == nil {
+		return
+	}
+	var nearest *engine.Record
+	best := uint32(math.MaxUint32)
+	for _, o := range r.Residents {
+		d := o.Version.Deduplicated
+		if d == nil || d.Lineage != of.Lineage || o == x.Rec || !s.Engine.Complete(o, x.To) || distance(d.Number, of.Number) >= best {
+			continue
+		}
+		nearest, best = o, distance(d.Number, of.Number)
+	}
+	if nearest == nil {
+		return
+	}
+	reading, ok := s.Engine.Keep(s.Now(), nearest, x.To)
+	if !ok {
+		return
+	}
+	v := nearest.Version
+	parts.Resident = &path.Resident{Map: v.Deduplicated.Map, At: s.Engine.Offset(reading.Obj, x.To), Spans: v.Layout.Spans}
+	parts.Ended = func() { s.anchors.endReading(reading) }
+}
