@@ -106,6 +106,7 @@ nocgo: ## Run the Go tests without cgo: everything but the C ABI and the driver 
 nocgo-packages:
 	CGO_ENABLED=0 go test -timeout 20m -p $(GOJOBS) $(if $(VELOCPY_TURN),$$(cat $(ONE_GOROUTINE)) $(PROOFS) $(OTHER) $(firstword $(SHORTER)),$(NO_CABI))
 	go -C tools test ./mutate
+	CGO_ENABLED=0 go -C s3 test ./...
 
 # Of the commits that CI counts, four of five have the histories of these tests reduced, by turns by the codec, by de-duplication and by references.
 METHODS := raw codec tree tree+zstd reference
@@ -146,6 +147,7 @@ lint: machine ## Check format, types, stubs and what the linters know
 lint-go:
 	@unformatted="$$(gofmt -l gocore tools)"; test -z "$$unformatted" || { echo "gofmt: $$unformatted"; exit 1; }
 	go vet ./gocore/...
+	go vet -C s3 ./...
 	go vet -tags velocpy_double ./gocore/cabi
 	go -C tools vet ./forward ./mutate
 	go tool -modfile=tools/go.mod staticcheck ./gocore/...
@@ -219,7 +221,7 @@ $(STAMP):
 	touch $@
 
 built-core:
-	$(BIN)/python setup.py --quiet build_go build_cuda
+	$(BIN)/python setup.py --quiet build_go build_cuda build_s3
 
 # The list has nearly all packages, so that pip need not search for versions that go together, which takes it minutes.
 fetched-packages:
@@ -227,7 +229,7 @@ fetched-packages:
 
 clean: ## Remove what was built
 	rm -rf build dist wheelhouse demo-out python/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	rm -f python/velocpy/*.so python/velocpy/*.fatbin
+	rm -f python/velocpy/*.so python/velocpy/*.fatbin python/velocpy/velocpy-s3
 	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
 
 distclean: clean ## Remove the environments too

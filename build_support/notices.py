@@ -1,4 +1,4 @@
-"""The licences of what a wheel contains beside velocpy: Go modules and runtime in the core, pybind11 in the shim.
+"""The licences of what a wheel contains beside velocpy: Go modules and runtime in its binaries, pybind11 in the shim.
 
 Wheels of `make wheels` also have Zig's compiler_rt, and LLVM's libc++ and libunwind, whose licences lie beside this
 file.
@@ -29,10 +29,17 @@ def notices() -> str:
 
 
 def _modules() -> Iterator[tuple[str, str]]:
+    """Those of the core, and those of velocpy-s3. Of one that both have, the versions may differ."""
     shown = "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}\t{{.Dir}}{{end}}{{end}}"
-    for line in sorted(set(_run("go", "list", "-deps", "-f", shown, "./gocore/cabi").split("\n")) - {""}):
+    lines = [
+        line
+        for module, package in ((".", "./gocore/cabi"), ("s3", "."))
+        for line in _run("go", "list", "-C", module, "-deps", "-f", shown, package).split("\n")
+    ]
+    for line in sorted(set(lines) - {""}):
         name, directory = line.split("\t")
-        yield name, _licence_in(Path(directory))
+        if not name.startswith("velocpy "):
+            yield name, _licence_in(Path(directory))
 
 
 def _go() -> tuple[str, str]:

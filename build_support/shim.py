@@ -36,7 +36,7 @@ def extension() -> Pybind11Extension:
 class Build(build):
     """The core and the kernels come first: what is missing on the machine shows before anything was compiled."""
 
-    sub_commands = [("build_go", None), ("build_cuda", None), *build.sub_commands]
+    sub_commands = [("build_go", None), ("build_cuda", None), ("build_s3", None), *build.sub_commands]
 
     def run(self) -> None:
         # A module that was deleted since the last build would still be packed.

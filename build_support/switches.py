@@ -15,6 +15,14 @@ def wants_kernels() -> bool:
     return value == "1"
 
 
+def wants_s3() -> bool:
+    """Whether the package is to have the program that talks to object stores: VELOCPY_S3 is 1 (the default) or 0."""
+    value = os.environ.get("VELOCPY_S3", "1") or "1"
+    if value not in ("0", "1"):
+        raise OptionError(f"VELOCPY_S3 is {value!r}; it is 1 (build velocpy-s3) or 0 (leave it out).")
+    return value == "1"
+
+
 def compiles_kernels() -> bool:
     """Whether the build compiles them, and needs a CUDA compiler for it."""
     return wants_kernels() and not os.environ.get("VELOCPY_PREBUILT_KERNELS")

@@ -19,6 +19,7 @@ from pathlib import Path
 from . import zig
 from .core import LIBRARY
 from .cuda import CODEC_FATBIN, DEDUP_FATBIN, FATBIN
+from .s3 import PROGRAM
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build" / "wheels"
@@ -137,7 +138,7 @@ def flaws(wheel: Path, report: str) -> list[str]:
         for licence in LICENCES:
             if not any(name.endswith(f".dist-info/licenses/{licence}") for name in names):
                 found.append(f"{licence} is missing")
-        for name in (LIBRARY, FATBIN, CODEC_FATBIN, DEDUP_FATBIN):
+        for name in (LIBRARY, FATBIN, CODEC_FATBIN, DEDUP_FATBIN, PROGRAM):
             if f"velocpy/{name}" not in names:
                 found.append(f"velocpy/{name} is missing")
         for name in names:
@@ -165,6 +166,8 @@ def make_wheels(interpreters: list[Interpreter], architecture: str, out: Path) -
     # The CUDA compiler preprocesses with the machine's own C++ compiler.
     _setup(sys.executable, ["build_cuda", "--build-base", base, "--build-lib", shared], dict(os.environ))
     environment["VELOCPY_PREBUILT_CORE"] = str(shared / "velocpy" / LIBRARY)
+    _setup(sys.executable, ["build_s3", "--build-base", base, "--build-lib", shared], environment)
+    environment["VELOCPY_PREBUILT_S3"] = str(shared / "velocpy" / PROGRAM)
     environment["VELOCPY_PREBUILT_KERNELS"] = str(shared / "velocpy" / FATBIN)
     return [_make_wheel(interpreter, architecture, out, environment) for interpreter in interpreters]
 

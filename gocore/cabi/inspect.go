@@ -13,10 +13,14 @@ import (
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/inspect"
+	"velocpy/gocore/tier/disk/bucket"
 )
 
+// buckets reaches archives in buckets, once a program velocpy-s3 runs.
+var buckets bucket.Reach
+
 // desk is the process's only desk.
-var desk = inspect.Desk{FS: vfs.OS(), Describes: description.Check, Annotates: description.CheckAnnotation}
+var desk = inspect.Desk{FS: vfs.OS(), Buckets: &buckets, Describes: description.Check, Annotates: description.CheckAnnotation}
 
 //export veloc_inspect
 func veloc_inspect(request *C.veloc_const_char, size C.int64_t, data unsafe.Pointer, dataBytes C.int64_t, buf *C.char, capacity C.int64_t, length *C.int64_t,

@@ -19,10 +19,12 @@ import (
 	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/config"
+	"velocpy/gocore/inspect"
 	"velocpy/gocore/model"
 	"velocpy/gocore/operation"
 	"velocpy/gocore/policy/plan"
 	"velocpy/gocore/store"
+	"velocpy/gocore/tier/disk/bucket"
 	"velocpy/gocore/tier/disk/catalog"
 )
 
@@ -42,6 +44,9 @@ func veloc_open(settings *C.veloc_const_char, length C.int64_t, handle *C.uint64
 		}
 		c.OpenDevice, c.WatchDevices, c.LinkRates, c.Describes = openDevice, watchFaults, linkRates, description.Check
 		constants(&c)
+		if err := fromBucket(&c); err != nil {
+			return 0, err
+		}
 		s, err := store.Open(c)
 		if err != nil {
 			return 0, err
@@ -49,6 +54,25 @@ func veloc_open(settings *C.veloc_const_char, length C.int64_t, handle *C.uint64
 		*handle = C.uint64_t(stores.Put(s))
 		return status.OK, nil
 	})
+}
+
+// fromBucket lets a store that is open for reading read an archive in a bucket.
+func fromBucket(c *config.Config) error {
+	if !bucket.IsPlace(c.Path) {
+		return nil
+	}
+	if !c.ReadOnly {
+		return status.New(status.Invalid, "an archive in a bucket opens for reading only")
+	}
+	o, err := inspect.FromBucket(&buckets, c.Path)
+	if err != nil {
+		if known := inspect.ExplainBucket(err, c.Path); known != nil {
+			return known
+		}
+		return status.Wrap(status.IO, err, "the archive in %q", c.Path).AtTier(status.TierArchive)
+	}
+	c.FS, c.Direct = o.FS, false
+	return nil
 }
 
 //export veloc_close

@@ -8,6 +8,7 @@ import (
 	"velocpy/gocore/base/pytext"
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/tier/disk/archive"
+	"velocpy/gocore/tier/disk/bucket"
 	"velocpy/gocore/tier/disk/durable"
 )
 
@@ -34,7 +35,7 @@ func (d *Desk) push(q *Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := archive.NewPush(from, durable.Options{FS: d.FS, Dir: string(q.To), Direct: true}, o)
+	p, err := d.newPush(from, string(q.To), o)
 	if err != nil {
 		return nil, err
 	}
@@ -42,6 +43,18 @@ func (d *Desk) push(q *Request) ([]byte, error) {
 		return nil, errors.Join(err, p.Close())
 	}
 	return answer(struct{}{}, nil)
+}
+
+// newPush begins a push into a directory or a bucket.
+func (d *Desk) newPush(from []archive.Source, to string, o archive.Options) (*archive.Push, error) {
+	if !bucket.IsPlace(to) {
+		return archive.NewPush(from, durable.Options{FS: d.FS, Dir: to, Direct: true}, o)
+	}
+	at, err := d.at(to)
+	if err != nil {
+		return nil, err
+	}
+	return archive.NewBucketPush(from, at, o)
 }
 
 // about returns the path of the store that an error concerns.
@@ -98,6 +111,7 @@ func outcome(p *archive.Push, done bool) ([]byte, error) {
 	return answer(map[string]any{
 		"done": done, "keys": got.Keys, "parts": got.Parts, "bytes": got.Bytes, "known": got.Known, "incomplete": got.Incomplete, "changed": got.Changed,
 		"damaged": len(got.Damaged), "damaged_parts": damaged, "files": got.Files, "left": got.Left,
+		"requests": got.Requests, "sent": got.Sent, "received": got.Received,
 	}, nil)
 }
 
@@ -155,7 +169,11 @@ func (d *Desk) pull(q *Request) ([]byte, error) {
 	if q.Rank < 0 {
 		return nil, fmt.Errorf("%w: rank %d", ErrRequest, q.Rank)
 	}
-	b, err := durable.NewExcerpt(d.options(q), durable.Options{FS: d.FS, Dir: string(q.To), Direct: true}, archive.NamesOf(q.Rank))
+	from, err := d.source(q)
+	if err != nil {
+		return nil, err
+	}
+	b, err := durable.NewExcerpt(from, durable.Options{FS: d.FS, Dir: string(q.To), Direct: true}, archive.NamesOf(q.Rank))
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
 	"velocpy/gocore/tier/disk/archive"
+	"velocpy/gocore/tier/disk/bucket"
 	"velocpy/gocore/tier/disk/durable"
 )
 
@@ -21,6 +22,8 @@ var ErrNone = errors.New("there is none")
 // Desk answers requests and keeps the sessions that they open. Any goroutine may call its methods.
 type Desk struct {
 	FS vfs.FS
+	// Buckets reaches archives in buckets; nil: none can be reached.
+	Buckets *bucket.Reach
 	// Describes and Annotates are those of durable.Options.
 	Describes func(*model.Layout) error
 	Annotates func(l *model.Layout, meta string) error
@@ -55,7 +58,12 @@ func (d *Desk) do(q *Request, data []byte, room int) ([]byte, error) {
 	switch q.Op {
 	case "open":
 		return d.open(q)
+	case "lanes":
+		return d.useLanes(q)
 	case "collect":
+		if bucket.IsPlace(string(q.Path)) {
+			return d.collectBucket(q)
+		}
 		got, err := durable.Collect(d.options(q), q.Dry)
 		if err != nil {
 			return nil, err
@@ -64,6 +72,9 @@ func (d *Desk) do(q *Request, data []byte, room int) ([]byte, error) {
 			"dropped": got.Dropped, "dropped_bytes": got.DroppedBytes, "removed_files": len(got.Removed), "file_bytes": got.Files, "catalog_bytes": got.Catalog,
 		}, nil)
 	case "repair":
+		if bucket.IsPlace(string(q.Path)) {
+			return nil, fmt.Errorf("%s: %w", q.Path, errNoRepair)
+		}
 		all, err := victims(q.Victims)
 		if err != nil {
 			return nil, err
@@ -77,7 +88,11 @@ func (d *Desk) do(q *Request, data []byte, room int) ([]byte, error) {
 			"found": done.Rebuilt.Found, "changed": done.Rebuilt.Changed, "unproven": done.Rebuilt.Unproven,
 		}, nil)
 	case "backup":
-		b, err := durable.NewBackup(d.options(q), durable.Options{FS: d.FS, Dir: string(q.To), Direct: true})
+		from, err := d.source(q)
+		if err != nil {
+			return nil, err
+		}
+		b, err := durable.NewBackup(from, durable.Options{FS: d.FS, Dir: string(q.To), Direct: true})
 		if err != nil {
 			return nil, err
 		}
@@ -176,7 +191,11 @@ func (d *Desk) open(q *Request) ([]byte, error) {
 		return nil, fmt.Errorf("%w: no path", ErrRequest)
 	}
 	began := time.Now()
-	s, err := Open(d.options(q))
+	from, err := d.source(q)
+	if err != nil {
+		return nil, err
+	}
+	s, err := Open(from)
 	if err != nil {
 		return nil, err
 	}
@@ -208,6 +227,9 @@ func statusOf(err error, path string) error {
 		return status.New(status.NotFound, "there is no %v", status.Without(err, ErrNone.Error()))
 	}
 	if known := explainArchive(err); known != nil {
+		return known
+	}
+	if known := ExplainBucket(err, path); known != nil {
 		return known
 	}
 	if known := durable.Explain(err, path); known != nil {

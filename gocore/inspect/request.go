@@ -22,8 +22,8 @@ var ErrRequest = errors.New("not a request")
 // Request is one request. Names and paths are hexadecimal bytes, because not all of them are valid text.
 type Request struct {
 	Op      string `json:"op"`
-	Path    Bytes  `json:"path"`    // open, collect, repair, backup, pull
-	To      Bytes  `json:"to"`      // backup, pull: an empty directory; push: an archive
+	Path    Bytes  `json:"path"`    // open, collect, repair, backup, pull: a directory, or s3://bucket/prefix
+	To      Bytes  `json:"to"`      // backup, pull: an empty directory; push: an archive, likewise
 	View    uint64 `json:"view"`    // open, backup, pull, push: a number that the caller chooses for what it opens; all later requests to it
 	From    int    `json:"from"`    // the page: 0, or the next of the previous answer
 	History Bytes  `json:"history"` // rows, row, blob, lineage
@@ -55,6 +55,9 @@ type Request struct {
 	File int64  `json:"file"` // its number in the plan
 	At   int64  `json:"at"`   // where in the copy, or, of a write, in the archive
 	Sum  uint64 `json:"sum"`  // that the rank has told which has read the bytes
+
+	Descriptors []int   `json:"descriptors"` // lanes: the sockets of the program velocpy-s3
+	Age         float64 `json:"age"`         // collect, in a bucket: seconds that what is removed is old, at least
 
 	Milliseconds int64    `json:"milliseconds"` // step, backup_step, push_step: duration
 	Dry          bool     `json:"dry"`          // collect

@@ -327,7 +327,7 @@ def test_bad_calls(tmp_path: Path) -> None:
     for kind, words, options in [
         (errors.InvalidArgument, "archive=", {"ranks": object()}),
         (errors.InvalidType, "communicator", {"ranks": object(), "archive": tmp_path / "a"}),
-        (errors.TierUnavailable, "S3", {"archive": "s3://bucket/run"}),
+        (errors.InvalidArgument, "prefix", {"archive": "s3://bucket"}),
         (errors.InvalidArgument, "every", {"archive": Destination(tmp_path / "a", every=0)}),
         (errors.InvalidArgument, "timeout", {"archive": Destination(tmp_path / "a", timeout=-1)}),
         (errors.InvalidArgument, "files", {"archive": Destination(tmp_path / "a", files=0)}),

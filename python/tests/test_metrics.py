@@ -60,7 +60,8 @@ def test_every_figure_is_a_metric_or_left_out_for_a_reason(store: velocpy.Store)
     }  # fmt: skip
     assert stats["archive"] is not None
     assert stats["archive"].keys() == {
-        "keys", "parts", "bytes", "pushes", "failures", "pushing_ns", "waiting",
+        "keys", "parts", "bytes", "pushes", "failures", "pushing_ns", "requests", "sent_bytes",
+        "received_bytes", "waiting",
     }  # fmt: skip
 
 

@@ -148,13 +148,15 @@ def test_sdist_holds_the_sources_and_nothing_built(sdist: Path, root: Path) -> N
     assert not [name for name in names if name.startswith("benchmarks/results/")]
 
 
-def test_one_go_library_in_wheel(wheel: Path, tmp_path: Path) -> None:
+def test_one_go_library_in_wheel_and_one_program(wheel: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path)
     libraries = [path for path in tmp_path.rglob("*") if path.is_file() and path.read_bytes()[:4] == b"\x7fELF"]
     from_go = [path for path in libraries if has_section(path, ".go.buildinfo")]
-    assert [path.name for path in from_go] == ["libvelocpy_core.so"]
-    assert len(libraries) == 2
+    assert sorted(path.name for path in from_go) == ["libvelocpy_core.so", "velocpy-s3"]
+    assert len(libraries) == 3
+    with zipfile.ZipFile(wheel) as archive:
+        assert archive.getinfo("velocpy/velocpy-s3").external_attr >> 16 & 0o111 == 0o111, "it can be started"
 
 
 def has_section(path: Path, name: str) -> bool:
@@ -172,7 +174,7 @@ def test_wheel_holds_the_package_alone(wheel: Path, root: Path) -> None:
     assert fatbins <= names
     assert all(name.startswith("velocpy/") for name in names)
     assert {name for name in names if name.startswith("velocpy/") and not name.endswith((".py", ".so"))} == {
-        *("velocpy/py.typed", "velocpy/_core.pyi"),
+        *("velocpy/py.typed", "velocpy/_core.pyi", "velocpy/velocpy-s3"),
         *fatbins,
     }, "no data of the benchmarks, nor anything else"
     assert f"-cp{sys.version_info.major}{sys.version_info.minor}-" in wheel.name

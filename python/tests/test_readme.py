@@ -101,7 +101,8 @@ def test_pythons_that_were_tried(root: Path) -> None:
 def test_every_dependency_is_explained(root: Path) -> None:
     explained = set(re.findall(r"`([\w./-]+)`", (root / "docs" / "dependencies.md").read_text()))
     wanted = {re.split(r"[^\w.-]", text)[0] for text in importlib.metadata.requires("velocpy") or ()}
-    wanted |= set(re.findall(r"^\s+([a-z.]+\.[a-z]+/\S+) v", (root / "go.mod").read_text(), flags=re.MULTILINE))
+    for module in (root / "go.mod", root / "s3" / "go.mod"):
+        wanted |= set(re.findall(r"^\s+([a-z.]+\.[a-z]+/\S+) v", module.read_text(), flags=re.MULTILINE))
     assert {"numpy", "torch", "go.uber.org/atomic"} <= wanted
     assert sorted(wanted - explained) == []
 

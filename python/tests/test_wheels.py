@@ -161,6 +161,7 @@ def packed(folder: Path, *without: str, library: Path) -> Path:
         "velocpy/velocpy_kernels.fatbin": b"",
         "velocpy/velocpy_codec.fatbin": b"",
         "velocpy/velocpy_dedup.fatbin": b"",
+        "velocpy/velocpy-s3": b"",
         "velocpy-1.0.dist-info/licenses/LICENSE": b"",
         "velocpy-1.0.dist-info/licenses/THIRD-PARTY-NOTICES": b"",
     }
@@ -189,7 +190,7 @@ def test_a_wheel_as_it_has_to_be_has_no_flaws(wheels: ModuleType, tmp_path: Path
 @pytest.mark.parametrize(
     "name",
     [
-        *("LICENSE", "THIRD-PARTY-NOTICES", "libvelocpy_core.so"),
+        *("LICENSE", "THIRD-PARTY-NOTICES", "libvelocpy_core.so", "velocpy-s3"),
         *("velocpy_kernels.fatbin", "velocpy_codec.fatbin", "velocpy_dedup.fatbin"),
     ],
 )

@@ -337,6 +337,10 @@ _NO_RIGHT = (
     "Nothing that is there was changed. Give this user the right to read and write there, or choose another directory; "
     "a store that may only be read opens with mode='r'."
 )
+_NO_CREDENTIALS = (
+    "Nothing was changed there. Give credentials that may read the bucket, and write to it for a push: by "
+    "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or in ~/.aws/credentials, or as the role of the machine."
+)
 _NO_MAPPING = "Nothing was opened; give host= a smaller budget."
 REMEDIES: dict[int, str] = {
     Status.NOT_FOUND: "`key in history` asks first.",
@@ -381,8 +385,9 @@ def from_core(
         message += f" ({os.strerror(os_errno)})"
     # Memory fails as a device only where a store is opened.
     unmapped = status == Status.IO and os_errno == errno.ENOMEM and tier_name == "host"
-    denied = status == Status.IO and os_errno in _DENIED and tier_name in (None, "disk")
-    remedy = _NO_MAPPING if unmapped else _NO_RIGHT if denied else REMEDIES.get(status)
+    denied = status == Status.IO and os_errno in _DENIED and tier_name in (None, "disk", "archive")
+    no_right = _NO_CREDENTIALS if tier_name == "archive" else _NO_RIGHT
+    remedy = _NO_MAPPING if unmapped else no_right if denied else REMEDIES.get(status)
     message = f"{message}. {remedy}" if remedy else f"{message}."
     kind = AccessDenied if denied else _CLASSES.get(status, VelocError)
     error = kind(message, history=history, key=key, region=region, tier=tier_name)

@@ -195,6 +195,10 @@ class ArchiveStats(TypedDict):
     bytes: int
     #: How long the pushes took.
     pushing_ns: int
+    #: Of an archive in a bucket: requests to the object store, and the bytes of their bodies and of the replies'.
+    requests: int
+    sent_bytes: int
+    received_bytes: int
     #: Checkpoints of this rank that are not known to be in the archive.
     waiting: int
 

@@ -643,7 +643,7 @@ def check(
     )
 
 
-def collect(path: Path, *, dry_run: bool = False) -> Collected:
+def collect(path: Path, *, dry_run: bool = False, age: float = 3600.0) -> Collected:
     """Gives room back that nothing needs.
 
     Checkpoints go that the retention of their history does not keep; data files go in which nothing lies; of the others
@@ -656,11 +656,14 @@ def collect(path: Path, *, dry_run: bool = False) -> Collected:
         The store.
     dry_run
         Say what would be given back, and change nothing.
+    age
+        Of an archive in a bucket: how many seconds old an object has to be. Readers may still have what was replaced
+        a short time ago, and pushes what is not named yet.
 
     Raises
     ------
     StoreLocked
-        While a process writes to the store.
+        While a process writes to the store; of an archive in a bucket, where another one has changed it meanwhile.
     DamagedStore
         `repair` comes first.
     NotAStore, FormatTooNew, TierIOError
@@ -679,7 +682,7 @@ def collect(path: Path, *, dry_run: bool = False) -> Collected:
     ...     ondisk.collect(directory).file_nbytes > 3_900_000, foreseen.dropped
     (True, 0)
     """
-    facts, _ = ask(op="collect", path=bytes_of_path(path), dry=bool(dry_run))
+    facts, _ = ask(op="collect", path=bytes_of_path(path), dry=bool(dry_run), age=float(age))
     return Collected(
         facts["dropped"], facts["dropped_bytes"], facts["removed_files"], facts["file_bytes"], facts["catalog_bytes"]
     )
@@ -869,6 +872,12 @@ def bytes_of_text(text: str) -> str:
     return text.encode("utf-8", "surrogatepass").hex()
 
 
-def bytes_of_path(path: Path) -> str:
-    """The bytes of a path as the core is told them."""
+def bytes_of_path(path: Path | str) -> str:
+    """The bytes of a path as the core is told them. Of an archive in a bucket, the core can reach it afterwards."""
+    if os.fspath(path)[:4] in ("s3:/", b"s3:/"):
+        from .archive import buckets  # which brings much that most stores do without
+
+        if buckets.is_place(path):
+            path = buckets.require_place(str(path))
+            buckets.reach()
     return os.fsencode(path).hex()

@@ -57,8 +57,9 @@ def open(  # noqa: A001
         Directory of the disk tier, made when it is missing. The store in it outlives the process: what was durable in
         "disk" is found by the next `open` of the same directory, after whatever end. One process at a time writes to it
         (`StoreLocked`). A directory with files of others becomes no store (`ForeignDirectory`), and a text that reads
-        as a size (``"64MiB"``) names none. None: files in the system's directory for temporary files that go with the
-        process, if a disk budget is given.
+        as a size (``"64MiB"``) names none. With ``mode="r"`` also an archive in a bucket,
+        ``"s3://bucket/prefix"``. None: files in the system's directory for temporary files that go with the process, if
+        a disk budget is given.
     host
         Host memory. "auto": a quarter of what may still be used here, shared by the node's processes; at most 32 GiB
         each. The log warns of more than the machine has, or than a cgroup allows.
@@ -73,7 +74,8 @@ def open(  # noqa: A001
         Checkpoints of arrays on a device go there first. It needs a host tier. Processes that use the same device have
         each their own budget there: a fraction is one of what those before left.
     archive
-        A directory on storage that all nodes share, or a `velocpy.archive.Destination`, which says more. What this
+        A directory on storage that all nodes share, ``"s3://bucket/prefix"`` for ranks of one node, or a
+        `velocpy.archive.Destination`, which says more. What this
         store, and those of the other ranks, make durable in "disk" goes on to it in the background, as by
         `velocpy.archive.push`; ``Ticket.wait("archive")`` waits until a checkpoint is there. It needs a durable store.
     ranks
@@ -187,12 +189,13 @@ def _opened(
     require_choice("verify", verify, Verification)
     require_whole("timeline", timeline, 0)
     reads = mode == "r"
-    directory = paths.directory_of(path, make=not reads)
+    place = _place(path, reads)
+    directory = paths.directory_of(None if place else path, make=not reads)
     sharing = knobs.node_processes()
     host_bytes = host_budget(host, sharing)
     with paths.using(directory):
         disk_bytes = None if reads else disk_budget(disk, directory, sharing)
-        lasting = _lasting(durable, directory, disk_bytes, reads)
+        lasting = place is not None or _lasting(durable, directory, disk_bytes, reads)
         if lasting and not reads and directory is not None:
             paths.require_own(directory)
     if budgets and host_bytes is None:
@@ -215,7 +218,7 @@ def _opened(
     config: dict[str, Any] = {
         "host": host_bytes,
         "disk": disk_bytes,
-        "path": None if directory is None else str(directory),
+        "path": place if directory is None else str(directory),
         "durable": lasting,
         "read_only": reads,
         "flush": tuned.flush if tuned.flush != "auto" else "eager" if lasting else "lazy",
@@ -229,6 +232,24 @@ def _opened(
     if idle is not None:
         config["idle"] = require_seconds("idle", idle)
     return Store(config, tuned.lookahead)
+
+
+def _place(path: str | os.PathLike[str] | None, reads: bool) -> str | None:
+    """The place of an archive in a bucket, which the core can reach; None for every other path."""
+    if not isinstance(path, (str, os.PathLike)) or os.fspath(path)[:4] != "s3:/":
+        return None
+    from .archive import buckets  # which brings much that most stores do without
+
+    if not buckets.is_place(path):
+        return None
+    if not reads:
+        raise InvalidArgument(
+            f"path is {path!r}: an archive in a bucket opens with mode='r'. Nothing was opened. A store on a disk goes "
+            "on to it by archive=, or by velocpy.archive.push."
+        )
+    place = buckets.require_place(str(path))
+    buckets.reach()
+    return place
 
 
 def _require_kernels() -> None:

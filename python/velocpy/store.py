@@ -304,7 +304,8 @@ class Store:
     @property
     def path(self) -> Path | None:
         """The directory of its disk tier, by the name that it was opened with, absolute; None without one."""
-        return None if self._config["path"] is None else Path(self._config["path"])
+        path = self._config["path"]
+        return None if path is None or path.startswith("s3://") else Path(path)
 
     @property
     def durable(self) -> bool:

@@ -41,8 +41,12 @@ class Pushed:
     changed: int
     #: Checkpoints whose bytes are not those captured, at most 100 of them. Their keys were left out.
     damaged: tuple[str, ...]
-    #: Files of the archive to which something was appended.
+    #: Files of the archive to which something was appended; of one in a bucket, packs that were added.
     files: int
+    #: Of an archive in a bucket: requests to the object store, and the bytes of their bodies and of the replies'.
+    requests: int = 0
+    sent_nbytes: int = 0
+    received_nbytes: int = 0
 
 
 #: A history and a key, as the core names them.
@@ -69,7 +73,8 @@ class Outcome(NamedTuple):
 class Options(NamedTuple):
     """What all ranks have to agree about."""
 
-    archive: Path
+    #: A directory, or the place of an archive in a bucket.
+    archive: Path | str
     files: int | None
     writers: int | None
     partial: bool
@@ -127,9 +132,10 @@ def carry_on(pushing: Pushing, tells: bool) -> Outcome:
 
 def target_of(options: Options) -> str:
     """The archive, as the core is told it. A directory with the files of others is refused."""
-    with paths.using(options.archive):
-        if options.archive.is_dir():
-            paths.require_own(options.archive)
+    if isinstance(options.archive, Path):
+        with paths.using(options.archive):
+            if options.archive.is_dir():
+                paths.require_own(options.archive)
     return bytes_of_path(options.archive)
 
 
@@ -174,6 +180,6 @@ def outcome_of(facts: Mapping[str, Any], pushing: Pushing, tells: bool) -> Outco
     """What the core says that a push has done."""
     pushed = Pushed(
         facts["keys"], facts["parts"], facts["bytes"], facts["known"], facts["incomplete"], facts["changed"],
-        tuple(facts["damaged_parts"]), facts["files"],
+        tuple(facts["damaged_parts"]), facts["files"], facts["requests"], facts["sent"], facts["received"],
     )  # fmt: skip
     return Outcome(pushed, tuple(pushing.omissions()) if tells else ())

@@ -139,7 +139,8 @@ class Background:
         self._failures = 0
         self._end: VelocError | None = None  # why the ranks push no more
         self._stats: ArchiveStats = {
-            "pushes": 0, "failures": 0, "keys": 0, "parts": 0, "bytes": 0, "pushing_ns": 0, "waiting": 0,
+            "pushes": 0, "failures": 0, "keys": 0, "parts": 0, "bytes": 0, "pushing_ns": 0, "requests": 0,
+            "sent_bytes": 0, "received_bytes": 0, "waiting": 0,
         }  # fmt: skip
         self._broken: BaseException | None = None  # what has failed in the last turn, and the others do not know yet
         self._tries = 0  # pushes in a row that have failed while this rank leaves
@@ -454,6 +455,9 @@ class Background:
             s["parts"] += pushed.parts
             s["bytes"] += pushed.nbytes
             s["pushing_ns"] += took
+            s["requests"] += pushed.requests
+            s["sent_bytes"] += pushed.sent_nbytes
+            s["received_bytes"] += pushed.received_nbytes
             self._changed.notify_all()
         for part in pushed.damaged:
             if part not in self._told and len(self._told) < _MOST_TOLD:

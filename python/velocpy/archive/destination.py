@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from velocpy.budget import parse_size, reads_as_size
 from velocpy.checks import require_seconds, require_whole
-from velocpy.errors import InvalidArgument, InvalidType, TierUnavailable
+from velocpy.errors import InvalidArgument, InvalidType
 
+from . import buckets
 from .alone import Options, store_path
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Destination:
     [0]
     """
 
-    #: A directory, which is made if there is none.
+    #: A directory, which is made if there is none, or ``"s3://bucket/prefix"``.
     path: Place
     #: As the parameters of `velocpy.archive.push`.
     files: int | None = None
@@ -68,18 +69,13 @@ class Destination:
 
     def _options(self) -> Options:
         """What all ranks have to agree about."""
-        if isinstance(self.path, str) and self.path.startswith("s3://"):
-            raise TierUnavailable(
-                "archives in S3 come with a later version. Nothing was opened. Give a directory that all nodes write "
-                "to.", tier="archive",
-            )  # fmt: skip
         if isinstance(self.path, str) and reads_as_size(self.path) and not Path(self.path).is_dir():
             raise InvalidArgument(
                 f"archive is {self.path!r}, which reads as a size. Nothing was made. An archive has no budget: give a "
                 f"directory; one of that name is {'./' + self.path!r}."
             )
         return Options(
-            store_path(self.path, None, "archive"),
+            self._place(),
             None if self.files is None else _at_most("files", self.files, _MOST_FILES),
             None if self.writers is None else _at_most("writers", self.writers, _MOST_WRITERS),
             bool(self.partial),
@@ -88,6 +84,17 @@ class Destination:
             _BUFFERS if self.buffers is None else _at_most("buffers", self.buffers, _MOST_BUFFERS),
             None if self.leaders is None else require_whole("leaders", self.leaders, 1),
         )
+
+    def _place(self) -> Path | str:
+        if not buckets.is_place(self.path):
+            return store_path(self.path, None, "archive")
+        for name, given in ("files", self.files), ("leaders", self.leaders):
+            if given is not None:
+                raise InvalidArgument(
+                    f"{name} is {given!r}, and an archive in a bucket has no files that ranks share. Leave it out. "
+                    "Nothing was changed."
+                )
+        return buckets.require_place(str(self.path))
 
     def _pause(self) -> float:
         return require_seconds("every", self.every)

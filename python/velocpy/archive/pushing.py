@@ -51,7 +51,8 @@ def push(
         all ranks of the run: of a key that the archive has from more of them, the parts of the others are dropped. With
         ``ranks=``, the store of this rank alone. Of a `Store` that is open, everything captured becomes durable first.
     archive
-        A directory, which is made if there is none. One process at a time pushes into it.
+        A directory, which is made if there is none, or ``"s3://bucket/prefix"``. One process at a time pushes into a
+        directory. Into a bucket several may, in turn: of two that change it at once, one begins its batch again.
     ranks
         The communicator of a run whose ranks all make this call: one of mpi4py, or a process group of
         `torch.distributed` with a CPU backend such as gloo (``torch.distributed.group.WORLD``). Stores may lie on disks
@@ -94,7 +95,11 @@ def push(
     CorruptCheckpoint
         Bytes were changed on their way from rank to rank. They are not in the archive.
     StoreLocked
-        Another process pushes into the archive.
+        Another process pushes into the archive. Into a bucket: others have changed it again and again meanwhile.
+    TierUnavailable
+        The archive is in a bucket, and this build has no program for object stores, or ranks are on several nodes.
+    AccessDenied
+        The credentials are missing or wrong, or do not allow it.
     WaitTimeout
         ``timeout`` has passed. With ``ranks=``, the communicator must not be used any more.
     NotAStore, DamagedStore, FormatTooNew, TierIOError

@@ -17,10 +17,11 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from velocpy import errors, knobs
-from velocpy.errors import InvalidArgument, InvalidType, RankFailed, VelocError
+from velocpy.errors import InvalidArgument, InvalidType, RankFailed, TierUnavailable, VelocError
 from velocpy.ondisk import Opened, View, bytes_of_path
 from velocpy.store import Store
 
+from . import buckets
 from .alone import (
     Name,
     Omission,
@@ -208,6 +209,7 @@ class Run:
         self._others, self._options, self._path, self._told, self._timeout = others, options, path, told, timeout
         self._lowest = others.rank == 0
         self._nodes = self._found_nodes()
+        self._require_one_node()
 
     @property
     def options(self) -> Options:
@@ -228,6 +230,15 @@ class Run:
         if self._others.any_thread and threading.current_thread() is threading.main_thread():
             return sheltered(lambda: self._push_over_nodes(renewed))
         return self._push_over_nodes(renewed)
+
+    def _require_one_node(self) -> None:
+        """Refuses ranks on several nodes where the archive is in a bucket, on every rank."""
+        if buckets.is_place(self._options.archive) and len(set(self._nodes)) > 1:
+            raise TierUnavailable(
+                f"ranks on several nodes cannot push into {self._options.archive} together: one process pushes into a "
+                "bucket, and it reads the stores of all ranks. Nothing was pushed. Push into a directory on storage "
+                "that all nodes share, or let the ranks of each node push into a prefix of their own.", tier="archive",
+            )  # fmt: skip
 
     def _push_on_one_node(self, renewed: Callable[[], Renewed] | None) -> Outcome:
         """A push by the lowest rank, which reads the stores of all."""

@@ -36,6 +36,7 @@ def ranks_of(stores: Sequence[str]) -> dict[int, str]:
     epilog=examples(
         "velocpy push /scratch/run/rank-* /shared/run --files 4",
         "velocpy push node-a node-b archive --history forward --json",
+        "velocpy push /scratch/run/rank-* s3://bucket/run",
     )
 )
 @click.argument("stores", nargs=-1, required=True, type=click.Path(file_okay=False))
@@ -49,8 +50,9 @@ def push(
 ) -> None:
     """Bring what the STORES of all ranks have, and an ARCHIVE lacks, into it.
 
-    The number at the end of a store's name is its rank; where these are not all different, the stores are ranks 0, 1, …
-    in their order. The stores may be written to meanwhile. Exits with 3 when checkpoints in them are damaged.
+    ARCHIVE is a directory, or s3://bucket/prefix. The number at the end of a store's name is its rank; where these are
+    not all different, the stores are ranks 0, 1, … in their order. The stores may be written to meanwhile. Exits with 3
+    when checkpoints in them are damaged.
     """
     from velocpy.archive import push as bring
 
@@ -59,10 +61,12 @@ def push(
     if as_json:
         click.echo(message("push", {"ranks": sorted(ranks)} | asdict(got)))
     else:
+        where = f"in {got.files} packs of" if got.requests else f"to {got.files} files of"
         click.echo(
-            f"{got.keys} keys of {len(ranks)} ranks, {sized(got.nbytes)}, to {got.files} files of {archive}; "
-            f"{got.known} were there"
+            f"{got.keys} keys of {len(ranks)} ranks, {sized(got.nbytes)}, {where} {archive}; {got.known} were there"
         )
+        if got.requests:
+            click.echo(f"{got.requests} requests, {sized(got.sent_nbytes)} sent, {sized(got.received_nbytes)} received")
         if got.incomplete:
             click.echo(f"{got.incomplete} keys were left out that not all ranks have (--partial takes them)")
         if got.changed:

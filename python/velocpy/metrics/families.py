@@ -94,6 +94,9 @@ _ALL = (
     Family("archive.pushes", "", True, "pushes that found something new"),
     Family("archive.failures", "", True, "pushes that have failed"),
     Family("archive.time", "seconds", True, "pushes"),
+    Family("archive.requests", "", True, "requests to the object store of an archive in a bucket"),
+    Family("archive.sent", "bytes", True, "bodies of these"),
+    Family("archive.received", "bytes", True, "bodies of the replies"),
     Family("archive.waiting", "", False, "checkpoints of this rank that are not known to be in the archive"),
     Family("history.checkpoints", "", False, "checkpoints of a history", _HISTORY),
     Family("history.hints", "", False, "hints of a history that are queued", _HISTORY),
@@ -181,6 +184,9 @@ def _of_archive(archive: ArchiveStats) -> Iterator[tuple[str, float]]:
     yield "archive.pushes", archive["pushes"]
     yield "archive.failures", archive["failures"]
     yield "archive.time", archive["pushing_ns"] / 1e9
+    yield "archive.requests", archive["requests"]
+    yield "archive.sent", archive["sent_bytes"]
+    yield "archive.received", archive["received_bytes"]
     yield "archive.waiting", archive["waiting"]
 
 

@@ -80,7 +80,10 @@ type Done struct {
 	Changed    int   // keys that a rank replaced or dropped before they were copied, left out
 	Damaged    []Damage
 	Omitted    []Omission // Incomplete, Changed, Damaged and Held ones, in any order
-	Files      int        // of the archive that have been appended to
+	Files      int        // of the archive that have been appended to; packs, of one in a bucket
+	Requests   int64      // to the object store, of an archive in a bucket
+	Sent       int64      // bytes of their bodies
+	Received   int64      // bytes of the replies' bodies
 	Left       int        // keys that are still to be looked at
 }
 
@@ -119,7 +122,9 @@ type Push struct {
 	o     Options
 	ranks []*rank
 	dir   string
-	to    *durable.Dir
+	to    *durable.Dir // nil: the archive is in a bucket
+	cloud *cloud       // the bucket; nil: the archive is a directory
+	there inventory    // what the archive has
 	queue []*task
 	under *planned         // the plan that is being carried out; nil: none is
 	ends  []int64          // by file: where its free room begins, in the space
@@ -135,6 +140,12 @@ type Push struct {
 
 	guard  sync.Mutex
 	landed chan error
+}
+
+// inventory is what an archive has, in a directory or in a bucket.
+type inventory interface {
+	State() *catalog.State
+	Rooms(row *catalog.Row) ([]durable.Room, error)
 }
 
 // object names an object of a lineage. Stores may have one lineage, and other objects under one number: if one is a copy of the other, and both went on. So
@@ -161,8 +172,24 @@ type task struct {
 }
 
 // NewPush opens the stores of the ranks for reading, and the archive, which it makes if there is none.
-func NewPush(from []Source, to durable.Options, o Options) (_ *Push, err error) {
-	p := &Push{o: o, dir: to.Dir, rooms: map[object]int64{}, owned: map[int64]bool{}, parts: map[string][]int{}, wrote: map[int]bool{}, landed: make(chan error)}
+func NewPush(from []Source, to durable.Options, o Options) (*Push, error) {
+	return newPush(from, to.Dir, o, func(p *Push) (err error) {
+		if err := recognize(to); err != nil {
+			return err
+		}
+		to.Capacity, to.SegmentBytes, to.Guard, to.Land = 0, segmentBytes, &p.guard, p.land
+		if p.to, err = durable.Open(to); err != nil {
+			return err
+		}
+		p.there = p.to
+		p.reserved = reservation{fs: to.FS, dir: to.Dir}
+		return p.survey()
+	})
+}
+
+// newPush opens the stores of the ranks, lists their keys, and then opens the archive.
+func newPush(from []Source, place string, o Options, open func(*Push) error) (_ *Push, err error) {
+	p := &Push{o: o, dir: place, wrote: map[int]bool{}, landed: make(chan error)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, p.Close())
@@ -180,15 +207,7 @@ func NewPush(from []Source, to durable.Options, o Options) (_ *Push, err error) 
 	if err := p.gather(); err != nil {
 		return nil, err
 	}
-	if err := recognize(to); err != nil {
-		return nil, err
-	}
-	to.Capacity, to.SegmentBytes, to.Guard, to.Land = 0, segmentBytes, &p.guard, p.land
-	if p.to, err = durable.Open(to); err != nil {
-		return nil, err
-	}
-	p.reserved = reservation{fs: to.FS, dir: to.Dir}
-	return p, p.survey()
+	return p, open(p)
 }
 
 func (p *Push) open(s Source) error {
@@ -216,13 +235,8 @@ func recognize(to durable.Options) (err error) {
 	return err
 }
 
-// survey looks at what the archive has.
+// survey looks at what the archive has, and where its files end.
 func (p *Push) survey() error {
-	for _, h := range p.to.State().Histories() {
-		if rank, of, ok := ParsePartName(h.Name); ok {
-			p.addPart(of, rank)
-		}
-	}
 	for _, end := range p.to.Occupied() {
 		file := int((end - 1) / segmentBytes)
 		for len(p.ends) <= file {
@@ -239,12 +253,22 @@ func (p *Push) survey() error {
 		return err
 	}
 	p.to.Space().Grow(int64(files) * segmentBytes)
-	var bad error
-	p.to.State().EachDifference(func(row catalog.Row) bool {
+	return p.know()
+}
+
+// know lists the parts that the archive has, and its objects.
+func (p *Push) know() (bad error) {
+	p.rooms, p.owned, p.parts = map[object]int64{}, map[int64]bool{}, map[string][]int{}
+	for _, h := range p.there.State().Histories() {
+		if rank, of, ok := ParsePartName(h.Name); ok {
+			p.addPart(of, rank)
+		}
+	}
+	p.there.State().EachDifference(func(row catalog.Row) bool {
 		var rooms []durable.Room
-		name, _ := p.to.State().HistoryName(row.History)
+		name, _ := p.there.State().HistoryName(row.History)
 		of, _, isPart := ParsePartName(name)
-		if rooms, bad = p.to.Rooms(&row); bad == nil {
+		if rooms, bad = p.there.Rooms(&row); bad == nil {
 			p.owned[rooms[0].From] = true
 			for _, r := range rooms {
 				if isPart {
@@ -325,6 +349,10 @@ func (p *Push) Step(enough func() bool) (done bool, err error) {
 func (p *Push) Done() Done {
 	d := p.done
 	d.Files, d.Left = len(p.wrote), len(p.queue)
+	if p.cloud != nil {
+		c := p.cloud.bucket.Costs()
+		d.Requests, d.Sent, d.Received = c.Requests, c.Sent, c.Received
+	}
 	return d
 }
 
@@ -352,6 +380,9 @@ func (p *Push) bring() error {
 	batch, err := p.next(batchBytes)
 	if err != nil {
 		return err
+	}
+	if p.cloud != nil {
+		return p.cloud.upload(batch)
 	}
 	if err := p.place(batch); err != nil {
 		return err
@@ -394,6 +425,9 @@ func (p *Push) Close() error {
 	var errs []error
 	if p.to != nil {
 		errs = append(errs, p.release(), p.to.Close())
+	}
+	if p.cloud != nil {
+		errs = append(errs, p.cloud.close())
 	}
 	for _, r := range p.ranks {
 		errs = append(errs, r.from.Close())

@@ -206,6 +206,11 @@ func contents(fs vfs.FS) (archived, error) {
 		return nil, err
 	}
 	defer func() { _ = view.Close() }()
+	return contentsOf(view)
+}
+
+// contentsOf is contents of an archive that is open.
+func contentsOf(view *durable.View) (archived, error) {
 	all, lists := archived{}, map[place][]int{}
 	for _, h := range view.State().Histories() {
 		rank, of, isPart := ParsePartName(h.Name)

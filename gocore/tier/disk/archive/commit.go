@@ -35,9 +35,18 @@ func (p *Push) commit(batch []*task) error {
 		return err
 	}
 	p.guard.Lock()
-	serial := p.to.State().MaxSerial()
+	changes := p.changes(batch, lists)
 	p.guard.Unlock()
-	var changes []*durable.Change
+	if err := p.await(changes); err != nil {
+		return err
+	}
+	p.noteKeys(batch)
+	return nil
+}
+
+// changes returns the changes of a batch, those of each key together. lists are the changes that commit the lists of its keys.
+func (p *Push) changes(batch []*task, lists []*durable.Change) (changes []*durable.Change) {
+	serial := p.there.State().MaxSerial()
 	counted := map[int64]bool{} // offsets of rooms
 	for i, t := range batch {
 		var of []*durable.Change
@@ -69,22 +78,41 @@ func (p *Push) commit(batch []*task) error {
 		}
 		changes = append(changes, of...)
 	}
-	if err := p.await(changes); err != nil {
-		return err
-	}
+	return changes
+}
+
+// noteKeys notes that the archive has keys.
+func (p *Push) noteKeys(batch []*task) {
 	for _, t := range batch {
 		for _, x := range t.parts {
 			p.addPart(t.history, x.of.number)
 		}
 	}
 	p.done.Keys += len(batch)
-	return nil
 }
 
 // writeLists writes the lists of ranks of keys into the first file, and returns the changes that commit them.
 func (p *Push) writeLists(batch []*task) (all []*durable.Change, err error) {
-	var bytes []byte
-	sizes := make([]int64, len(batch))
+	all, sizes, bytes := listsOf(batch)
+	at, err := p.take(0, sizes)
+	if err != nil {
+		return nil, err
+	}
+	layLists(all, at)
+	return all, p.to.Space().Write(all[0].Off, bytes)
+}
+
+// layLists says where the lists of keys lie, one behind the other.
+func layLists(all []*durable.Change, at int64) {
+	for _, c := range all {
+		c.Off = at
+		at += c.Put.Bytes()
+	}
+}
+
+// listsOf returns the changes that commit the lists of ranks of keys, and the bytes of these.
+func listsOf(batch []*task) (all []*durable.Change, sizes []int64, bytes []byte) {
+	sizes = make([]int64, len(batch))
 	for i, t := range batch {
 		row := &catalog.Row{Key: t.key, Align: 64, Layout: listLayout(len(t.parts))}
 		numbers := make([]int, len(t.parts))
@@ -97,13 +125,5 @@ func (p *Push) writeLists(batch []*task) (all []*durable.Change, err error) {
 		bytes = append(append(bytes, list...), make([]byte, int(sizes[i])-len(list))...)
 		all = append(all, &durable.Change{History: t.history, Put: row})
 	}
-	at, err := p.take(0, sizes)
-	if err != nil {
-		return nil, err
-	}
-	for i, c := range all {
-		c.Off = at
-		at += sizes[i]
-	}
-	return all, p.to.Space().Write(all[0].Off, bytes)
+	return all, sizes, bytes
 }

@@ -101,9 +101,12 @@ func pieces(batch []*task) []piece {
 	return all
 }
 
+// writers is how many goroutines copy.
+func (o *Options) writers() int { return cmp.Or(o.Writers, DefaultWriters) }
+
 // workers runs a function in as many goroutines as there are writers, and returns the errors of all. The function is told whether another one has failed.
 func (p *Push) workers(most int, f func(failed *atomic.Bool) error) error {
-	count := min(cmp.Or(p.o.Writers, DefaultWriters), most)
+	count := min(p.o.writers(), most)
 	errs := make([]error, count)
 	var failed atomic.Bool
 	var busy sync.WaitGroup

@@ -31,6 +31,7 @@ type part struct {
 type move struct {
 	room durable.Room
 	at   int64
+	sum  uint64 // of its bytes when they were verified in the rank's store, on the way into a bucket
 }
 
 // Limits of a batch: bytes to be copied, and parts.
@@ -109,8 +110,8 @@ func (p *Push) look(t *task, planned map[object]bool) (there bool, err error) {
 // has tells whether the archive has this version of a part. Rows with the same checksums, of captures at the same time, have the same bytes. Without checksums the
 // time tells alone: it counts nanoseconds.
 func (p *Push) has(x *part, t *task) bool {
-	id, _ := p.to.State().History(PartName(x.of.number, t.history))
-	row, ok := p.to.State().Find(id, t.key)
+	id, _ := p.there.State().History(PartName(x.of.number, t.history))
+	row, ok := p.there.State().Find(id, t.key)
 	if !ok {
 		return false
 	}
@@ -122,8 +123,8 @@ func (p *Push) has(x *part, t *task) bool {
 
 // hasList tells whether the archive has the list of these ranks for a key.
 func (p *Push) hasList(t *task, numbers []int) bool {
-	id, _ := p.to.State().History(t.history)
-	row, ok := p.to.State().Find(id, t.key)
+	id, _ := p.there.State().History(t.history)
+	row, ok := p.there.State().Find(id, t.key)
 	l := listLayout(len(numbers))
 	return ok && row.Layout.Text == l.Text && row.Sums != nil && row.Sums[0] == checksum.Sum(numbersOf(numbers))
 }
@@ -131,8 +132,8 @@ func (p *Push) hasList(t *task, numbers []int) bool {
 // having returns the numbers of the ranks of whose parts the archive has one for a key.
 func (p *Push) having(t *task) (numbers []int) {
 	for _, n := range p.parts[t.history] {
-		id, _ := p.to.State().History(PartName(n, t.history))
-		if _, ok := p.to.State().Serial(id, t.key); ok {
+		id, _ := p.there.State().History(PartName(n, t.history))
+		if _, ok := p.there.State().Serial(id, t.key); ok {
 			numbers = append(numbers, n)
 		}
 	}

@@ -91,12 +91,16 @@ type planned struct {
 
 var (
 	errPlanned   = errors.New("a plan is under way already")
+	errOneNode   = errors.New("ranks on several nodes do not push into a bucket")
 	errUnplanned = errors.New("a report without a plan")
 )
 
 // Plan plans what is to be brought next. nodes are the numbers of the ranks' nodes, by ranks ascending.
 func (p *Push) Plan(nodes []int) (*Plan, error) {
-	if p.under != nil {
+	switch {
+	case p.cloud != nil:
+		return nil, errOneNode
+	case p.under != nil:
 		return nil, errPlanned
 	}
 	if len(nodes) != len(p.ranks) {

@@ -34,6 +34,7 @@ type Backup struct {
 	source Options // for reading the catalog again
 	names  Names
 
+	stage  stage
 	now    *contents         // the latest read of the source's catalog
 	queue  []source          // checkpoints still to be copied, by offset
 	copied map[uint64]source // by serial
@@ -118,6 +119,10 @@ func newBackup(from, to Options, names Names) (_ *Backup, err error) {
 		to.SegmentBytes = b.from.identity.segment
 	}
 	to.Guard, to.Land = &b.guard, b.land
+	b.stage.data = b.from.Space()
+	if err := b.stage.open(from.AtOnce); err != nil {
+		return nil, err
+	}
 	b.source, b.dest = b.from.o, to
 	b.dest.Land, b.dest.Guard = nil, nil
 	if b.to, err = Open(to); err != nil {
@@ -170,7 +175,7 @@ const (
 
 // copySome copies the next checkpoints and makes them durable.
 func (b *Backup) copySome() (err error) {
-	m, err := memory.Map("backup buffer", windowBytes)
+	m, err := memory.Map("backup buffer", max(windowBytes, b.source.AtOnce))
 	if err != nil {
 		return err
 	}
@@ -181,9 +186,10 @@ func (b *Backup) copySome() (err error) {
 	defer func() { err = errors.Join(err, m.Unmap(), w.close()) }()
 	var changes []*Change
 	for from := b.next; len(b.queue) > 0 && b.next-from < backupBytes && len(changes) < backupRows; {
+		b.stage.reach(b.queue)
 		x := b.queue[0]
 		b.queue = b.queue[1:]
-		c, err := b.copyOne(x, m.Bytes(0, windowBytes), w)
+		c, err := b.copyOne(x, m.Bytes(0, m.Size()), w)
 		if err != nil {
 			return err
 		}
@@ -214,7 +220,7 @@ func (b *Backup) copyOne(x source, buffer []byte, w *window) (*Change, error) {
 	}
 	b.to.identity.locate(&put, off)
 	copies, _ := b.to.identity.claims(&put)
-	wrong := disproved(b.to, &put, copies, w)
+	wrong := disproved(b.to.contents, b.to.Space(), &put, copies, w)
 	if x.damaged = len(wrong) > 0; x.damaged {
 		b.forget(claims, copies, wrong)
 		if b.wrong[x.serial]++; b.wrong[x.serial] < mostTries {
@@ -263,7 +269,7 @@ func (b *Backup) copyRoom(r run, buffer []byte) (at int64, err error) {
 	at = b.next
 	b.from.Space().Grow(r.end)
 	b.to.Space().Grow(at + r.end - r.from)
-	if err := CopyRange(b.from.Space(), r.from, r.end, b.to.Space(), at, buffer, nil); err != nil {
+	if err := CopyRange(&b.stage, r.from, r.end, b.to.Space(), at, buffer, nil); err != nil {
 		return 0, err
 	}
 	b.next += r.end - r.from
@@ -436,5 +442,5 @@ func (b *Backup) Close() error {
 	if b.to != nil {
 		errs = append(errs, b.to.Close())
 	}
-	return errors.Join(append(errs, b.from.Close())...)
+	return errors.Join(append(errs, b.stage.close(), b.from.Close())...)
 }

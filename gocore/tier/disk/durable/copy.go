@@ -38,25 +38,36 @@ func (f *files) Rooms(row *catalog.Row) ([]Room, error) {
 
 // Verifier compares the bytes of checkpoints with their checksums. One goroutine uses it.
 type Verifier struct {
-	d *Dir
-	w *window
+	c    *contents
+	data *segment.Space
+	w    *window
 }
 
 // Verifier returns a verifier of checkpoints that have been written, and need no row yet.
-func (d *Dir) Verifier() (*Verifier, error) {
-	w, err := newWindow(d.Space())
+func (d *Dir) Verifier() (*Verifier, error) { return d.verifier(d.data) }
+
+// Verifier returns a verifier of the checkpoints of the View.
+func (v *View) Verifier() (*Verifier, error) { return v.verifier(v.data) }
+
+func (c *contents) verifier(data *segment.Space) (*Verifier, error) {
+	w, err := newWindow(data)
 	if err != nil {
 		return nil, err
 	}
-	return &Verifier{d, w}, nil
+	return &Verifier{c, data, w}, nil
 }
 
 // Sound reads a checkpoint whose bytes lie at an offset of the space, and those of its sources where its Difference says. It returns false if bytes are
 // missing, are not those of the checksums, or cannot be decoded. It sets the extents of the row.
 func (v *Verifier) Sound(row *catalog.Row, off int64) bool {
-	v.d.identity.locate(row, off)
-	claims, ok := v.d.identity.claims(row)
-	return ok && len(disproved(v.d, row, claims, v.w)) == 0
+	v.c.identity.locate(row, off)
+	return v.Stands(row)
+}
+
+// Stands is Sound for a row that has its extents.
+func (v *Verifier) Stands(row *catalog.Row) bool {
+	claims, ok := v.c.identity.claims(row)
+	return ok && len(disproved(v.c, v.data, row, claims, v.w)) == 0
 }
 
 // Close gives the memory back.
@@ -64,14 +75,14 @@ func (v *Verifier) Close() error { return v.w.close() }
 
 // disproved verifies the bytes of a row, which were written just now, in their rooms. It returns ranges with bytes that are wrong; none for a raw row without
 // checksums.
-func disproved(d *Dir, row *catalog.Row, rooms []claim, w *window) (wrong []run) {
+func disproved(of *contents, data *segment.Space, row *catalog.Row, rooms []claim, w *window) (wrong []run) {
 	files := map[int64]int64{}
 	for _, c := range rooms {
-		for first, end := d.Space().Segments(c.from, c.end-c.from); first < end; first++ {
-			files[first] = d.identity.segment
+		for first, end := data.Segments(c.from, c.end-c.from); first < end; first++ {
+			files[first] = of.identity.segment
 		}
 	}
-	c := &Check{v: &View{contents: d.contents, data: d.Space()}, files: files}
+	c := &Check{v: &View{contents: of, data: data}, files: files}
 	cut := cutter{row: row, lies: rooms[0].run, read: row.Sums != nil || row.Content != catalog.Raw}
 	for p, ok := cut.next(); ok; p, ok = cut.next() {
 		w.begin(p.lies.end)
@@ -89,9 +100,9 @@ func (e SourceError) Error() string { return e.Err.Error() }
 
 func (e SourceError) Unwrap() error { return e.Err }
 
-// CopyRange copies a range of one space to an offset of another, through a buffer. seen is called with the bytes, in their order; nil: it is not. An error of the
+// CopyRange copies a range of a space, which from reads, to an offset of another, through a buffer. seen is called with the bytes, in their order; nil: it is not. An error of the
 // source is a SourceError.
-func CopyRange(from *segment.Space, off, end int64, to *segment.Space, at int64, buffer []byte, seen func(p []byte)) error {
+func CopyRange(from reader, off, end int64, to *segment.Space, at int64, buffer []byte, seen func(p []byte)) error {
 	for done := off; done < end; {
 		p := buffer[:min(end-done, int64(len(buffer)))]
 		if err := from.Read(done, p); err != nil {
@@ -117,6 +128,9 @@ func (v *View) NamesStore(rooms []Room) error {
 	}
 	return nil
 }
+
+// Lay sets the extents of a row whose bytes lie at an offset of the space, and those of its sources, which lie where its Difference says.
+func (v *View) Lay(row *catalog.Row, off int64) { v.identity.locate(row, off) }
 
 // Fit returns an error unless checkpoints of the store can be copied: a damaged catalog, or contents of a later version, come first.
 func (v *View) Fit() error { return errors.Join(v.damage(), v.writable()) }

@@ -56,6 +56,7 @@ type Options struct {
 	Capacity     int64 // bytes for checkpoints; those that are there already count, even when they exceed it
 	SegmentBytes int64 // length of the data files of a store that is created now; 0: segment.DefaultSegmentBytes
 	Direct       bool  // I/O past the page cache, where the file system allows it
+	AtOnce       int64 // bytes that a copy reads at once, from a place that answers late; 0: those of a disk
 	Repair       bool  // open a store with a damaged catalog, with the records that are left
 	// Slack is the number of bytes by which the catalog may exceed its live content before it is compacted; 0: a few MiB.
 	Slack int64

@@ -98,6 +98,16 @@ func parseIdentity(p []byte) (i identity, err error) {
 	return i, nil
 }
 
+// PlainIdentity returns the content of the identity's file for a new store whose data files have segments of this length, and nothing before them.
+func PlainIdentity(segment int64) ([]byte, error) {
+	i := madeBare.identity(segment)
+	if _, err := rand.Read(i.store[:]); err != nil {
+		return nil, err
+	}
+	block := i.bytes()
+	return append(block, block...), nil
+}
+
 // mostSegment keeps sums of offsets within 64 bits.
 const mostSegment = 1 << 50
 

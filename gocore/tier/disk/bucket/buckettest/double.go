@@ -1,0 +1,125 @@
+// Package buckettest is an object store in memory, for tests.
+package buckettest
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"velocpy/gocore/base/lane"
+)
+
+// Double is an object store in memory. Before is called with each request, and may fail it; After with its reply. Objects are by their keys in the bucket.
+type Double struct {
+	Objects map[string][]byte
+	Before  func(q *lane.Request) error
+	After   func(q *lane.Request, r *lane.Reply) error
+	Age     float64 // of all objects and uploads
+
+	mu      sync.Mutex
+	uploads map[string]map[int][]byte
+	begun   int
+}
+
+// New returns an empty object store.
+func New() *Double {
+	return &Double{Objects: map[string][]byte{}, uploads: map[string]map[int][]byte{}}
+}
+
+// Uploads is how many uploads have begun and not ended.
+func (d *Double) Uploads() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.uploads)
+}
+
+// Ask implements bucket.Server.
+func (d *Double) Ask(q *lane.Request, body, into []byte) (r lane.Reply, n int, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.Before != nil {
+		if err := d.Before(q); err != nil {
+			return r, 0, err
+		}
+	}
+	n = d.answer(q, slices.Clone(body), into, &r)
+	r.Requests = 1
+	if d.After != nil {
+		err = d.After(q, &r)
+	}
+	return r, n, err
+}
+
+func sumOf(body []byte) string {
+	sum := crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli))
+	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, sum))
+}
+
+func (d *Double) answer(q *lane.Request, body, into []byte, r *lane.Reply) int {
+	object, ok := d.Objects[q.Key]
+	switch q.Op {
+	case lane.Get:
+		if !ok {
+			r.Why = lane.Absent
+			return 0
+		}
+		return copy(into[:q.Bytes], object[min(q.From, int64(len(object))):])
+	case lane.Put:
+		if sumOf(body) != q.Sum {
+			r.Why = lane.Altered
+		} else if ok && q.New {
+			r.Why = lane.Exists
+		} else {
+			d.Objects[q.Key] = body
+		}
+	case lane.List:
+		for _, key := range slices.Sorted(maps.Keys(d.Objects)) {
+			if !strings.HasPrefix(key, q.Prefix) || key <= q.After {
+				continue
+			}
+			if r.More = len(r.Objects) == q.Most; r.More {
+				break
+			}
+			object := d.Objects[key]
+			r.Objects = append(r.Objects, lane.Object{Key: key, Bytes: int64(len(object)), Age: d.Age, ETag: sumOf(object)})
+		}
+	case lane.Delete:
+		for _, key := range q.Keys {
+			delete(d.Objects, key)
+		}
+	case lane.Begin:
+		r.Upload = fmt.Sprintf("%s %d", q.Key, d.begun)
+		d.begun++
+		d.uploads[r.Upload] = map[int][]byte{}
+	case lane.Part:
+		if d.uploads[q.Upload] == nil {
+			r.Why = lane.Absent
+			return 0
+		}
+		d.uploads[q.Upload][q.Number] = body
+		r.Tag = lane.Tag{Number: q.Number, Sum: q.Sum}
+	case lane.Complete:
+		if d.uploads[q.Upload] == nil {
+			r.Why = lane.Absent
+			return 0
+		}
+		var whole []byte
+		for _, tag := range q.Parts {
+			whole = append(whole, d.uploads[q.Upload][tag.Number]...)
+		}
+		d.Objects[q.Key] = whole
+		delete(d.uploads, q.Upload)
+	case lane.Abort:
+		delete(d.uploads, q.Upload)
+	case lane.Uploads:
+		for number := range d.uploads {
+			r.Objects = append(r.Objects, lane.Object{Key: strings.Fields(number)[0], Upload: number, Age: d.Age})
+		}
+	}
+	return 0
+}

@@ -1,0 +1,206 @@
+package bucket
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"velocpy/gocore/base/lane"
+	"velocpy/gocore/base/memory"
+	"velocpy/gocore/base/safego"
+)
+
+// Pack is an object with bytes of checkpoints, which has been uploaded and which no commit names yet.
+type Pack struct{ pack }
+
+// Offset is where the bytes of the next pack begin in the space of the archive.
+func (i *Image) Offset() (int64, error) {
+	number, err := i.nextPack()
+	return int64(number-1) * SegmentBytes, err
+}
+
+func (i *Image) nextPack() (uint64, error) {
+	last := uint64(0)
+	if n := len(i.packs); n > 0 {
+		last = i.packs[n-1].number
+	}
+	if last >= mostPacks {
+		return 0, fmt.Errorf("%s: %w", i.at.Place(), ErrFull)
+	}
+	return last + 1, nil
+}
+
+// Parts of an upload. The last one is shorter. An object store takes at most mostParts of them.
+const (
+	partBytes   = 16 << 20
+	mostParts   = 10000
+	partPurpose = "upload buffers"
+)
+
+// Upload uploads the next pack. fill is called with one buffer after another, and fills them with the pack's bytes in their order. Buffers are sent by so many
+// goroutines. After an error, nothing of it is in the archive.
+func (i *Image) Upload(bytes int64, senders int, fill func(p []byte) error) (*Pack, error) {
+	number, err := i.nextPack()
+	if err != nil {
+		return nil, err
+	}
+	drawn, err := draw()
+	if err != nil {
+		return nil, err
+	}
+	x := &Pack{pack{number, i.number + 1, drawn, bytes}}
+	length := int64(partBytes)
+	for length*mostParts < bytes {
+		length *= 2
+	}
+	u := &upload{at: i.at, key: x.key()}
+	if bytes <= length {
+		return x, u.once(bytes, fill)
+	}
+	if err = u.inParts(bytes, length, senders, fill); errors.Is(err, errAbsent) {
+		err = fmt.Errorf("%w: %w", ErrConflict, err) // another process has collected the parts, and has made a commit before
+	}
+	return x, err
+}
+
+// upload is an object that is being uploaded.
+type upload struct {
+	at     *Bucket
+	key    string
+	number string // that the server has given it
+
+	mu   sync.Mutex
+	tags []lane.Tag
+	err  error
+}
+
+// once uploads an object by one request.
+func (u *upload) once(bytes int64, fill func(p []byte) error) (err error) {
+	if bytes == 0 {
+		return u.at.put(u.key, nil, false)
+	}
+	m, err := memory.Map(partPurpose, bytes)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, m.Unmap()) }()
+	p := m.Bytes(0, bytes)
+	if err := fill(p); err != nil {
+		return err
+	}
+	return u.at.put(u.key, p, false)
+}
+
+// inParts uploads an object in parts.
+func (u *upload) inParts(bytes, length int64, senders int, fill func(p []byte) error) (err error) {
+	r, _, err := u.at.ask(lane.Request{Op: lane.Begin, Key: u.at.prefix + u.key}, nil, nil)
+	if err != nil {
+		return err
+	}
+	u.number = r.Upload
+	if err := u.parts(bytes, length, senders, fill); err != nil {
+		_, _, failed := u.at.ask(lane.Request{Op: lane.Abort, Key: u.at.prefix + u.key, Upload: u.number}, nil, nil)
+		if failed != nil {
+			err = fmt.Errorf("%w (its parts stay until the next push: %w)", err, failed)
+		}
+		return err
+	}
+	slices.SortFunc(u.tags, func(a, b lane.Tag) int { return cmp.Compare(a.Number, b.Number) })
+	_, _, err = u.at.ask(lane.Request{Op: lane.Complete, Key: u.at.prefix + u.key, Upload: u.number, Parts: u.tags}, nil, nil)
+	if err != nil && u.there(bytes) {
+		return nil // the reply was lost
+	}
+	return err
+}
+
+// there tells whether the object is there with its length.
+func (u *upload) there(bytes int64) bool {
+	found, _, err := u.at.list(u.key, "", 1)
+	return err == nil && len(found) == 1 && found[0].Key == u.key && found[0].Bytes == bytes
+}
+
+// part is a buffer on its way to the server.
+type part struct {
+	number int
+	bytes  []byte
+	buffer *memory.Mapping
+}
+
+// parts fills one buffer after another, while others are sent.
+func (u *upload) parts(bytes, length int64, senders int, fill func(p []byte) error) (err error) {
+	count := int((bytes + length - 1) / length)
+	senders = min(senders, count)
+	free, full := make(chan *memory.Mapping, senders+1), make(chan part)
+	var all []*memory.Mapping
+	defer func() {
+		for _, m := range all {
+			err = errors.Join(err, m.Unmap())
+		}
+	}()
+	for range senders + 1 {
+		m, err := memory.Map(partPurpose, length)
+		if err != nil {
+			return err
+		}
+		all = append(all, m)
+		free <- m
+	}
+	var busy sync.WaitGroup
+	for range senders {
+		busy.Add(1)
+		safego.Go("bucket sender", func() {
+			defer busy.Done()
+			for x := range full {
+				if err := u.send(x); err != nil {
+					u.fail(err)
+				}
+				free <- x.buffer
+			}
+		})
+	}
+	for number := 1; number <= count && u.failed() == nil; number++ {
+		m := <-free
+		p := m.Bytes(0, min(length, bytes-int64(number-1)*length))
+		if err := fill(p); err != nil {
+			u.fail(err)
+			break
+		}
+		full <- part{number, p, m}
+	}
+	close(full)
+	busy.Wait()
+	return u.failed()
+}
+
+// send sends a part. It turns a panic into an error, because the filling goroutine waits for the buffer.
+func (u *upload) send(x part) (err error) {
+	defer safego.Guard("bucket sender", &err)
+	if u.failed() != nil {
+		return nil
+	}
+	q := lane.Request{Op: lane.Part, Key: u.at.prefix + u.key, Upload: u.number, Number: x.number, Sum: sumOf(x.bytes)}
+	r, _, err := u.at.ask(q, x.bytes, nil)
+	if err != nil {
+		return err
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.tags = append(u.tags, r.Tag)
+	return nil
+}
+
+func (u *upload) fail(err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.err == nil {
+		u.err = err
+	}
+}
+
+func (u *upload) failed() error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.err
+}
