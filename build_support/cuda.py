@@ -17,8 +17,8 @@ from .switches import architectures, wants_kernels
 
 FATBIN = "velocpy_kernels.fatbin"
 SOURCE = Path("cuda", "velocpy_kernels.cu")
-# A process loads them only when it encodes, or de-duplicates, on a GPU. Those of the codec take the compiler two minutes,
-# and the wheel 2.5 MB; those of de-duplication half of that.
+# A process loads these only when it encodes, or de-duplicates, on a GPU. Those of the codec take the compiler two
+# minutes, and the wheel 2.5 MB; those of de-duplication half of that.
 CODEC_FATBIN = "velocpy_codec.fatbin"
 DEDUP_FATBIN = "velocpy_dedup.fatbin"
 SUFFIXES = {".cu", ".cuh", ".h"}

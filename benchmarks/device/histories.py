@@ -104,9 +104,11 @@ def _play(
     found, differ = laps_of(card, stores, name, arrays, rounds, until)
     total = sum(array.nbytes for array in arrays)
     share = zeros(arrays[0])
-    for method, laps in found.items():
-        report.rows.append(row_of(KINDS[name], method, laps, found["raw"], total) | {"zeros": share})
-    _bars(report, KINDS[name], report.rows[-1], waves=name in ("late", "early"))
+    rows = {method: row_of(KINDS[name], method, laps, found["raw"], total) for method, laps in found.items()}
+    report.rows += [row | {"zeros": share} for row in rows.values()]
+    _bars(report, KINDS[name], rows["auto"], waves=name in ("late", "early"))
+    what = f"{KINDS[name]}: time of tree by raw's, to host"
+    report.bar(what, rows["tree"]["to host by raw"], MOST_LOSS, at_least=False)
     return differ
 
 

@@ -176,7 +176,10 @@ class Store:
               checkpoint takes the bytes that no earlier one of the history has at the disk, encoded as by ``"codec"``,
               and metadata. The metadata is a bitmap of the chunks that changed in place, an entry for each new or
               shifted chunk, for each subtree of these, or for each run of these, or a list of all runs where that is
-              shorter. ``"full"`` stores every checkpoint whole, for comparison.
+              shorter. ``"full"`` stores every checkpoint whole, for comparison. By ``"basic"``, ``"list"`` and
+              ``"tree"``, with the digest ``"xxh3"`` and no ``compress``, a CUDA device de-duplicates its checkpoints on
+              the way to the host as well, which has what is new in each then, and not encoded. A twentieth of the
+              device's tier is used for that; where it is little, chunks are longer there.
             - ``"reference"``: they are encoded as what has changed since an earlier one, bit by bit, for values that
               all move a little, such as the weights of a model that is fully trained. The earlier one is a checkpoint
               with the same regions that was encoded alone; a new one takes its place when what has changed becomes
