@@ -106,9 +106,7 @@ def _play(
     share = zeros(arrays[0])
     rows = {method: row_of(KINDS[name], method, laps, found["raw"], total) for method, laps in found.items()}
     report.rows += [row | {"zeros": share} for row in rows.values()]
-    _bars(report, KINDS[name], rows["auto"], waves=name in ("late", "early"))
-    what = f"{KINDS[name]}: time of tree by raw's, to host"
-    report.bar(what, rows["tree"]["to host by raw"], MOST_LOSS, at_least=False)
+    _bars(report, KINDS[name], rows, waves=name in ("late", "early"))
     return differ
 
 
@@ -202,13 +200,16 @@ def row_of(
     return row | {f"{key} of rounds": [lap[key] for lap in laps] for key in keys}
 
 
-def _bars(report: Report, kind: str, auto: dict[str, Any], *, waves: bool) -> None:
+def _bars(report: Report, kind: str, rows: dict[str, dict[str, Any]], *, waves: bool) -> None:
     """Wavefields have to gain; no kind may lose."""
+    auto = rows["auto"]
     if waves:
         gain = 1 / auto["calls by raw"]
         report.bar(f"{kind}: raw's blocked time by auto's", gain, LEAST_GAIN, at_least=True)
     for each in ("forward", "to host", "restore"):
         report.bar(f"{kind}: time of auto by raw's, {each}", auto[f"{each} by raw"], MOST_LOSS, at_least=False)
+    tree = rows["tree"]["to host by raw"]
+    report.bar(f"{kind}: time of tree by raw's, to host", tree, MOST_LOSS, at_least=False)
 
 
 def _beside(report: Report, card: Any, name: str, arrays: list[Any], rounds: int) -> int:

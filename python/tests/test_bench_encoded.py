@@ -98,34 +98,34 @@ def test_a_wrong_kind_lists_the_right_ones():
 def test_rows_hold_every_round():
     report = histories.run(size=64 << 10, rounds=3, cells="noise")
     rows = [row for row in report.rows if row["what"] == kinds.KINDS["noise"]]
-    assert [row["method"] for row in rows] == ["raw", "codec", "reference", "auto"]
+    assert [row["method"] for row in rows] == ["raw", "codec", "reference", "tree", "auto"]
     for row in rows:
         assert {len(row[f"{name} of rounds"]) for name in (*histories.TIMES, "ratio", "encoded", "plain")} == {3}
         assert row["with another"] == 0
     assert all(rows[0][f"{name} by raw"] == 1 for name in histories.TIMES)
-    assert [row["method"] for row in report.rows[4:]] == ["alone", "raw", "codec"]
+    assert [row["method"] for row in report.rows[5:]] == ["alone", "raw", "codec", "tree"]
     assert [(bar.what, bar.value) for bar in report.bars] == [("bytes that differ, of all restores", 0)]
 
 
 def test_bytes_that_differ_are_counted(monkeypatch):
     monkeypatch.setattr(histories, "same", lambda ours, theirs: False)
     report = histories.run(size=64 << 10, rounds=1, cells="noise")
-    laps, loops = len(histories.METHODS) * 2 * histories.COUNT, 2 * 2 * histories.CHUNKS
+    laps, loops = len(histories.METHODS) * 2 * histories.COUNT, 3 * 2 * histories.CHUNKS
     assert [bar.value for bar in report.bars] == [(laps + loops) * (64 << 10)]
     assert not report.bars[0].holds
 
 
 def test_no_round_begins_after_the_limit_but_one_counts():
     report = histories.run(size=64 << 10, rounds=4, cells="noise", limit=0)
-    assert [row["rounds counted"] for row in report.rows[:4]] == [1, 1, 1, 1]
+    assert [row["rounds counted"] for row in report.rows[:5]] == [1, 1, 1, 1, 1]
 
 
 def test_every_bar_belongs_to_a_claim():
     report = Report("encoded", {"rounds": 5})
-    auto = {f"{name} by raw": 0.5 for name in histories.TIMES}
-    histories._bars(report, "x", auto, waves=True)
+    rows = dict.fromkeys(("tree", "auto"), {f"{name} by raw": 0.5 for name in histories.TIMES})
+    histories._bars(report, "x", rows, waves=True)
     report.never("bytes that differ, of all restores", 0)
-    assert [bar.value for bar in report.bars] == [2, 0.5, 0.5, 0.5, 0]
+    assert [bar.value for bar in report.bars] == [2, 0.5, 0.5, 0.5, 0.5, 0]
     assert all(bar.holds for bar in report.bars)
     judged = claims.judge([report.facts({})])
-    assert [each.bars for each in judged] == [1, 3, 1]  # blocked time, other times, bytes that differ
+    assert [each.bars for each in judged] == [1, 4, 1]  # blocked time, other times, bytes that differ
