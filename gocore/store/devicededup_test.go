@@ -9,6 +9,7 @@ import (
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/config"
+	"velocpy/gocore/device/cuda"
 	"velocpy/gocore/figures"
 	"velocpy/gocore/model"
 	"velocpy/gocore/operation"
@@ -352,4 +353,38 @@ func TestLargeCheckpointsOfARemovingDevice(t *testing.T) {
 		c.drop(k)
 	}
 	drained(t, c.s)
+}
+
+// Launches that fail while a device de-duplicates harm no bytes: the checkpoint stays on the device, or goes as it is, and those after it come back, too.
+func TestFaultsOfARemovingDevice(t *testing.T) {
+	const size, count = 1<<20 + 99, 6
+	for first := 0; first < 120; first += 7 {
+		t.Run(fmt.Sprint(first), func(t *testing.T) {
+			b, c := removingBoard(t, []string{"basic", "list", "tree"}[first%3], nil)
+			on := b.states(c, size)
+			b.driver.Fail("Launch", cuda.OutOfMemory, first, 1+first%2)
+			put := map[int64]bool{}
+			for k := range int64(count) {
+				b.fill(on.at, edited(size, k))
+				if out, err := c.putOn(b, k, on.at, size); err == nil {
+					put[k] = true
+					eventually(t, "the capture ends", func() bool { return c.state(out).Captured || c.state(out).Gone })
+				}
+			}
+			_ = c.wait(0, status.TierHost) // it may say that a flush has failed
+			if len(put) < count-2 {
+				t.Errorf("%d of %d were captured", len(put), count)
+			}
+			for k := range put {
+				_, _, err := c.get(k, size, operation.RestoreArgs{}) // a launch of this may be the one that fails
+				if err != nil {
+					c.mustGet(k, edited(size, k), operation.RestoreArgs{})
+				}
+			}
+			for k := range put {
+				c.mustGet(k, edited(size, k), operation.RestoreArgs{Last: true})
+			}
+			drained(t, c.s)
+		})
+	}
 }

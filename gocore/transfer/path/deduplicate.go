@@ -30,6 +30,8 @@ type DeviceLineage interface {
 	Finish(metadata []byte) (*checkpoint.Deduplicated, error)
 	// HandOver lets the next checkpoint begin, while copies bring the first occurrences of this one. It is called after Finish.
 	HandOver()
+	// Lose keeps the memory of the checkpoint from being used again: kernels may still use it.
+	Lose()
 	// Leave ends the use, under the cache's lock, once the engine knows how the transfer has ended.
 	Leave(ok bool)
 }
@@ -62,12 +64,12 @@ func (p *Path) deduplicate(s *deviceSlot) error {
 		})
 	}
 	if err = errors.Join(copied.AwaitChecksums(), s.a.Finish(last, err)); err != nil {
-		return orPlain(err)
+		return p.orPlain(err)
 	}
 	at, n := k.Metadata()
 	found, err := p.bringFirsts(s, k, to, to[at:at+n])
 	if err != nil {
-		return orPlain(err)
+		return p.orPlain(err)
 	}
 	did := &p.result.Staged
 	did.Deduplicated, did.First, did.Meta = found, found.Bytes, n
@@ -152,10 +154,13 @@ func (s *deviceSlot) copyFirsts(pieces []firstPiece, to []byte) error {
 	return nil
 }
 
-// orPlain lets the plain bytes move where de-duplication is not possible.
-func orPlain(err error) error {
-	if errors.Is(err, ErrDeduplication) || errors.Is(err, device.ErrDedup) {
+// orPlain lets the plain bytes move where de-duplication is not possible. After any other error nothing tells whether the kernels have ended.
+func (p *Path) orPlain(err error) error {
+	switch {
+	case errors.Is(err, ErrDeduplication), errors.Is(err, device.ErrDedup):
 		return fmt.Errorf("%w: %w", regions.ErrLarge, err)
+	case !errors.Is(err, engine.ErrStopped):
+		p.encoder.onDevice.Lose()
 	}
 	return err
 }

@@ -223,6 +223,9 @@ func (l *deviceLineage) Finish(metadata []byte) (*checkpoint.Deduplicated, error
 	return l.found, nil
 }
 
+// Lose implements path.DeviceLineage. The lineage stays busy, so that no later checkpoint is de-duplicated with it.
+func (l *deviceLineage) Lose() { l.running, l.release = nil, nil }
+
 // HandOver implements path.DeviceLineage.
 func (l *deviceLineage) HandOver() {
 	l.flight = &cache.Flight{Number: l.number, Object: l.x.Obj, Ended: make(chan struct{})}
