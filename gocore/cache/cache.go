@@ -94,10 +94,10 @@ func New(set config.Settings) *Cache {
 		Set: set, began: time.Now(), Layouts: checkpoint.NewLayouts(set.Describes), Line: figures.Timeline{Limit: set.Timeline},
 		Callers: map[Caller]struct{}{}, Blocked: map[WaitingCapture]struct{}{}, Reductions: map[string]*Reduction{},
 	}}
-	c.stagings = stagings{state: &c.state, byTier: map[int]*deviceStaging{}}
+	c.stagings = stagings{state: &c.state, byTier: map[int]*deviceStaging{}, groups: map[int]int64{}}
 	c.anchors = anchors{state: &c.state, stagings: &c.stagings}
 	c.schedules = schedules{state: &c.state, stagings: &c.stagings}
-	c.lineageAreas = lineageAreas{state: &c.state, areas: map[int]*LineageArea{}}
+	c.lineageAreas = lineageAreas{state: &c.state, stagings: &c.stagings, areas: map[int]*LineageArea{}}
 	c.shapes = shapes{state: &c.state, stagings: &c.stagings, anchors: &c.anchors, schedules: &c.schedules, areas: &c.lineageAreas}
 	c.wrappedLineages = wrappedLineages{tiers: &c.state.tiers, byHistory: map[string]*Wrapped{}}
 	return c

@@ -53,6 +53,8 @@ type DeviceLineage struct {
 	Lineage *lineage.Lineage
 	Objects map[uint32]*engine.Object // whose copies on the host later checkpoints may need, by the numbers of their checkpoints
 	Next    uint32                    // number of the next checkpoint
+	Mapped  []*engine.Object          // whose versions have a map, some of which the host may have no longer
+	looked  int                       // index in Mapped
 	Flight  *Flight                   // of the latest checkpoint, whose bytes are on their way to the host; nil: it has arrived, or not
 	area    *LineageArea
 	memory  *devicememory.Memory
@@ -92,7 +94,8 @@ func (l *DeviceLineage) Land(wait bool) {
 // lineageAreas has the areas of all devices, by their tiers. The cache's lock guards it.
 type lineageAreas struct {
 	*state
-	areas map[int]*LineageArea
+	stagings *stagings
+	areas    map[int]*LineageArea
 }
 
 // SetLineagesAside keeps a part of every device's tier free from now on. What lies there stays until it is given up.
@@ -103,7 +106,7 @@ func (la *lineageAreas) SetLineagesAside() {
 		}
 		budget := min(a.Reserved(), la.Engine.Capacity(t))
 		at, bytes := int64(0), budget/areaShare/areaAlign*areaAlign
-		if group := groupFor(budget); group > 0 {
+		if group := la.stagings.groupOf(t, budget); group > 0 {
 			at = roundUp(stagingBytes(group), areaAlign)
 		}
 		if bytes == 0 {
@@ -151,6 +154,32 @@ func (ar *LineageArea) EndOthers(methods map[string]*DeviceMethod) {
 	for name, l := range ar.lineages {
 		if methods[name] != l.method {
 			ar.end(name)
+		}
+	}
+}
+
+// ForgetMaps takes the maps from some versions whose copies are gone. Each checkpoint calls it, so that no more maps are kept than a few times as many as there are copies.
+func (l *DeviceLineage) ForgetMaps(gone func(o *engine.Object) bool) {
+	const each = 8
+	for range min(each, len(l.Mapped)) {
+		l.looked = (l.looked + 1) % len(l.Mapped)
+		if o := l.Mapped[l.looked]; gone(o) {
+			last := len(l.Mapped) - 1
+			l.Mapped[l.looked], l.Mapped[last] = l.Mapped[last], nil
+			if l.Mapped = l.Mapped[:last]; last == 0 {
+				return
+			}
+		}
+	}
+}
+
+// EndIdleLineages gives back the memory of histories that are not de-duplicated any more, on the devices where no checkpoint is de-duplicated just now. The lock is held.
+func (la *lineageAreas) EndIdleLineages() {
+	methods := la.Methods()
+	for _, ar := range la.areas {
+		if ar.Turn.TryLock() {
+			ar.EndOthers(methods)
+			ar.Turn.Unlock()
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"velocpy/gocore/model"
+	"velocpy/gocore/policy/engine"
 )
 
 // What an area gives out lies in it, and does not overlap. What was given back is given out again.
@@ -59,4 +60,36 @@ func largestGap(ar *LineageArea, taken []model.Span) (largest int64) {
 		largest, at = max(largest, s.Offset-at), s.End()
 	}
 	return largest
+}
+
+// The staging memory of a tier has the place that it was given first, also when the budget is another one later: the area lies behind it.
+func TestStagingMemoryKeepsItsPlace(t *testing.T) {
+	sg := stagings{groups: map[int]int64{}}
+	large, small := groupFor(1<<30), groupFor(160<<20)
+	if large == small || small == 0 {
+		t.Fatalf("groups of %d and %d bytes", large, small)
+	}
+	if first, later := sg.groupOf(0, 160<<20), sg.groupOf(0, 1<<30); first != small || later != small {
+		t.Errorf("groups of %d and %d bytes, not %d", first, later, small)
+	}
+	if other := sg.groupOf(1, 1<<30); other != large {
+		t.Errorf("another tier has groups of %d bytes", other)
+	}
+}
+
+// Maps of checkpoints whose copies are gone are forgotten, those of others are not.
+func TestMapsAreForgotten(t *testing.T) {
+	l, gone := &DeviceLineage{}, map[*engine.Object]bool{}
+	for i := range 100 {
+		o := &engine.Object{}
+		l.Mapped = append(l.Mapped, o)
+		gone[o] = i%10 != 0
+		l.ForgetMaps(func(o *engine.Object) bool { return gone[o] })
+	}
+	for range 100 {
+		l.ForgetMaps(func(o *engine.Object) bool { return gone[o] })
+	}
+	if len(l.Mapped) != 10 || slices.ContainsFunc(l.Mapped, func(o *engine.Object) bool { return gone[o] }) {
+		t.Errorf("%d are kept", len(l.Mapped))
+	}
 }

@@ -82,7 +82,7 @@ func (sh *shapes) ShapeOf(history string, l *checkpoint.Layout, room int64, top 
 	if r.Lineage != nil && !onDevice && (!ofDevice || r.Planner.Method() == encoding.Lineage) {
 		form, most = engine.Difference, mostOfObject(room)
 	}
-	removed := sh.areas.AreaFor(r, top) != nil
+	removed := sh.areas.AreaFor(r, top) != nil && mostDeduplicated(l, room, r.OnDevice) <= sh.Engine.Capacity(sh.HostTier())
 	if removed {
 		form, most = engine.Difference, mostOfObject(room)
 	}

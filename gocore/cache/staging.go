@@ -12,6 +12,7 @@ import (
 type stagings struct {
 	*state
 	byTier map[int]*deviceStaging
+	groups map[int]int64 // by tier: bytes of a group of the memory that was set aside first, here or behind it
 }
 
 // Staging is the part of it that one worker uses. It has room for two groups of containers: the kernels for the next group are queued before the host waits for
@@ -91,7 +92,7 @@ func (sg *stagings) SetStagingAside() {
 		if sg.byTier[t] != nil {
 			continue
 		}
-		group := groupFor(min(a.Reserved(), sg.Engine.Capacity(t)))
+		group := sg.groupOf(t, min(a.Reserved(), sg.Engine.Capacity(t)))
 		if group == 0 {
 			continue
 		}
@@ -99,6 +100,14 @@ func (sg *stagings) SetStagingAside() {
 		a.Keep(stagingBytes(group))
 		sg.Engine.Retire(t, 0, stagingBytes(group))
 	}
+}
+
+// groupOf is the group for a tier, whose budget is so large when it is asked for first. What lies behind the staging memory keeps its place, also when the budget changes.
+func (sg *stagings) groupOf(t int, budget int64) int64 {
+	if _, known := sg.groups[t]; !known {
+		sg.groups[t] = groupFor(budget)
+	}
+	return sg.groups[t]
 }
 
 // TakeStaging gives a worker its part of a device's staging memory, to keep; nil while the memory is not free, or if the tier has none.

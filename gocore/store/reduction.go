@@ -141,7 +141,8 @@ func (h *History) reduce(r *Reduction, course *schedule.Course) error {
 		known.Anchor.End()
 	}
 	m := methods[r.Method]
-	known.OnDevice = deviceMethod(r)
+	known.OnDevice, known.Residents = deviceMethod(r), nil
+	s.EndIdleLineages()
 	if known.OnDevice != nil && s.Set.Host != nil {
 		s.SetLineagesAside()
 	}

@@ -82,6 +82,9 @@ func (ds *dependencies) NeedParts(now int64, o *Object, of []*Object, t int) boo
 	return true
 }
 
+// HasCopy tells whether tier t has a copy of an object, or room for one that is being written.
+func (ds *dependencies) HasCopy(o *Object, t int) bool { return o.copies[t] != fragment.None }
+
 // HasParts tells whether NeedParts takes the copy that one object has in tier t for the copy of another.
 func (ds *dependencies) HasParts(of, o *Object, t int) bool {
 	return of != o && ds.canNeed(t, o, of) && ds.copies.complete(of, t) && (!of.hasNeed() || of.more.needs.parts)

@@ -89,7 +89,7 @@ func (rm *rooms) seek(now int64, t int, o *Object) (verdict, evict.Window) {
 			w, ok = rm.choose(now, t, o, evict.Request{Floor: -1, Break: true})
 		}
 		switch {
-		case !ok && rm.evictUser(now, t):
+		case !ok && rm.evictUser(now, t, o):
 			tries = 0
 		case !ok && rm.flushes.flushUsers(now, t):
 			return waits, none
@@ -212,13 +212,15 @@ func (rm *rooms) evict(now int64, t int, w evict.Window, o *Object) {
 	rm.dependencies.followUnneeded(now)
 }
 
-// evictUser evicts a copy in tier t that needs others there for parts of its bytes, so that these may be evicted: the one that is expected last. It tells whether there was one.
-func (rm *rooms) evictUser(now int64, t int) bool {
+// evictUser evicts a copy in tier t that needs others there for parts of its bytes, so that these may be evicted and make room for o: the one that is expected last. It tells whether
+// there was one, and enough to evict.
+func (rm *rooms) evictUser(now int64, t int, o *Object) bool {
 	tr := rm.tiers[t]
 	if tr.needs == 0 {
 		return false
 	}
 	var last *Object
+	room := tr.bytes[fragment.Gap] + tr.bytes[fragment.Free]
 	for id := tr.table.First(); id != fragment.None; id = tr.table.Next(id) {
 		f := tr.table.At(id)
 		if f.Class == fragment.Free && f.Owner.needsParts() && len(f.Owner.Sources(t)) > 0 {
@@ -226,8 +228,11 @@ func (rm *rooms) evictUser(now int64, t int) bool {
 				last = f.Owner
 			}
 		}
+		if f.Class == fragment.Held && f.Owner != nil && f.Owner.isNeeded(t) && f.Pins == 0 && f.Transfers == 0 {
+			room += f.Size
+		}
 	}
-	if last == nil {
+	if last == nil || room < tr.extent(o) {
 		return false
 	}
 	rm.evictCopy(now, t, last)

@@ -21,8 +21,10 @@ import (
 // A device that de-duplicates writes what is new in a checkpoint straight to the host, and metadata behind it (Tan et al., ICPP'23, algorithm 1). So the link has these bytes
 // alone, and the device needs no memory for them. The host reads the metadata, and gives its room back.
 
-// DeviceLineage is the lineage of a device to which one transfer adds its checkpoint. No lock is held, and no other transfer uses it.
+// DeviceLineage is the lineage of a device to which one transfer adds its checkpoint. No lock is held. From Begin on no other transfer uses it.
 type DeviceLineage interface {
+	// Begin waits for the turn of the transfer. The calls that follow, up to Leave, are made in it.
+	Begin()
 	// Dedup queues the de-duplication of the checkpoint in a lane. The result gets so many bytes at the most; where that may not do, and where the device's memory does not,
 	// it fails with ErrDeduplication. apart leaves the first occurrences to the caller.
 	Dedup(lane device.Lane, all []lineage.Region, result device.Address, most int64, apart bool) (*lineage.Checkpoint, error)
@@ -49,11 +51,12 @@ func (p *Path) deduplicate(s *deviceSlot) error {
 	if err := copied.AwaitCopy(); err != nil {
 		return err
 	}
-	p.x.Begun(p.c.Now())
-	p.began = time.Now()
-	if err := copied.QueueChecksums(s.lane); err != nil {
+	if err := errors.Join(copied.QueueChecksums(s.lane), copied.AwaitChecksums()); err != nil {
 		return err
 	}
+	l.Begin() // now: the capture may be behind work of the application that waits for another checkpoint
+	p.x.Begun(p.c.Now())
+	p.began = time.Now()
 	var k *lineage.Checkpoint
 	err := error(engine.ErrStopped)
 	var last device.Event
@@ -63,7 +66,7 @@ func (p *Path) deduplicate(s *deviceSlot) error {
 			return err
 		})
 	}
-	if err = errors.Join(copied.AwaitChecksums(), s.a.Finish(last, err)); err != nil {
+	if err = s.a.Finish(last, err); err != nil {
 		return p.orPlain(err)
 	}
 	at, n := k.Metadata()
@@ -73,7 +76,7 @@ func (p *Path) deduplicate(s *deviceSlot) error {
 	}
 	did := &p.result.Staged
 	did.Deduplicated, did.First, did.Meta = found, found.Bytes, n
-	did.Waited = p.beyondLink(s, found.Bytes+n)
+	did.Waited = s.beyondLink(found.Bytes + n)
 	return nil
 }
 
@@ -114,7 +117,10 @@ func (p *Path) bringFirsts(s *deviceSlot, k *lineage.Checkpoint, to, metadata []
 			p.encoder.onDevice.HandOver()
 		}
 	}
-	return found, errors.Join(s.a.Finish(gathered, err), failed)
+	if err = s.a.Finish(gathered, err); err != nil { // before what Finish said: the kernels may not have ended
+		return nil, err
+	}
+	return found, failed
 }
 
 // firstPiece is a part of a region that lies in the first occurrences.
@@ -188,8 +194,8 @@ func (p *Path) isPinned(end int64) bool {
 }
 
 // beyondLink is for how many ns of the transfer the link cannot have been busy with so many bytes.
-func (p *Path) beyondLink(s *deviceSlot, bytes int64) int64 {
-	took := time.Since(p.began).Nanoseconds()
+func (s *deviceSlot) beyondLink(bytes int64) int64 {
+	took := time.Since(s.p.began).Nanoseconds()
 	return max(0, took-int64(float64(bytes)/devicememory.LinkRate(s.a.Device)*1e9))
 }
 

@@ -166,7 +166,8 @@ type encoder struct {
 
 // planned returns the plan of the transfer, after a sample where it asks for one.
 func (enc *encoder) planned() encoding.Plan {
-	if !enc.canEncode() {
+	removes := enc.x.Lower == engine.Deduplicated // then the host keeps no containers
+	if !enc.canEncode() || removes && !enc.o.Deduplicates {
 		return encoding.Plan{}
 	}
 	from := enc.source.Bytes()
@@ -183,7 +184,7 @@ func (enc *encoder) planned() encoding.Plan {
 	switch {
 	case plan.Way == encoding.Difference:
 		return enc.related(plan)
-	case isDeviceSlot(enc.source) && enc.o.Staging == nil: // it can de-duplicate alone
+	case removes:
 		return encoding.Plan{}
 	}
 	return plan

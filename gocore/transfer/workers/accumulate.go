@@ -25,7 +25,7 @@ func (s *Workers) accumulate(c *workerPool, first *engine.Transfer) (all []*engi
 	bytes, n, atMost := int64(0), 0, s.anchors.mayJoin(first)
 	joins := func(x, first *engine.Transfer) bool {
 		d := s.Decision(x.Rec)
-		return s.Set.Together && !s.deduplicates(x) && x.Rec.Size <= most/2 && canAccumulate(x, first) && d == s.Decision(first.Rec) && d != schedule.Alone
+		return s.Set.Together && x.Lower != engine.Deduplicated && x.Rec.Size <= most/2 && canAccumulate(x, first) && d == s.Decision(first.Rec) && d != schedule.Alone
 	}
 	return s.joined(c, first, joins, func(x *engine.Transfer) bool {
 		bytes, n = bytes+x.Rec.Size, n+1

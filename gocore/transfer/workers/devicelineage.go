@@ -24,6 +24,7 @@ type deviceLineage struct {
 	a        *devicememory.Memory
 	method   *cache.DeviceMethod
 	area     *cache.LineageArea
+	begun    bool
 	state    *cache.DeviceLineage // nil: not asked for yet
 	number   uint32
 	running  *lineages.Checkpoint // that is not finished
@@ -33,7 +34,7 @@ type deviceLineage struct {
 	release  func(kept bool) // gives back the memory of the checkpoint; nil: it has none
 }
 
-// DeviceLineage waits for the turn of the transfer on its device. The worker waits, too: the kernels of one checkpoint occupy the device, or the link.
+// DeviceLineage returns the lineage to which the device of the transfer adds its checkpoint; nil if it is not de-duplicated there.
 func (p *planner) DeviceLineage() path.DeviceLineage {
 	s, x := p.s, p.x
 	s.Lock()
@@ -45,10 +46,15 @@ func (p *planner) DeviceLineage() path.DeviceLineage {
 	}
 	l := &deviceLineage{s: s, x: x, a: s.DeviceTier(x.From), method: r.OnDevice, area: area}
 	s.Unlock()
-	if !area.Turn.TryLock() {
-		s.Host.Resting(area.Turn.Lock)
-	}
 	return l
+}
+
+// Begin implements path.DeviceLineage. The worker waits, too: the kernels of one checkpoint occupy the device, or the link.
+func (l *deviceLineage) Begin() {
+	if !l.area.Turn.TryLock() {
+		l.s.Host.Resting(l.area.Turn.Lock)
+	}
+	l.begun = true
 }
 
 // deduplicates tells whether the device that a checkpoint leaves may de-duplicate it. The lock is held.
@@ -219,12 +225,23 @@ func (l *deviceLineage) Finish(metadata []byte) (*checkpoint.Deduplicated, error
 	if slices.Contains(all, nil) || !l.s.Engine.NeedParts(l.s.Now(), l.x.Obj, all, l.x.To) {
 		return nil, path.ErrDeduplication // the one that was on its way has not arrived, or has gone since
 	}
+	l.state.ForgetMaps(l.hasNoCopy)
+	l.state.Mapped = append(l.state.Mapped, l.x.Obj)
 	l.found = &checkpoint.Deduplicated{Lineage: d.Seed, Number: l.number, Bytes: int64(d.Stored()), Map: m}
 	return l.found, nil
 }
 
 // Lose implements path.DeviceLineage. The lineage stays busy, so that no later checkpoint is de-duplicated with it.
 func (l *deviceLineage) Lose() { l.running, l.release = nil, nil }
+
+// hasNoCopy tells whether the host has no copy of an object, and takes its map from its version. The lock is held.
+func (l *deviceLineage) hasNoCopy(o *engine.Object) bool {
+	if l.s.Engine.HasCopy(o, l.x.To) {
+		return false
+	}
+	o.Made().Version.Deduplicated = nil
+	return true
+}
 
 // HandOver implements path.DeviceLineage.
 func (l *deviceLineage) HandOver() {
@@ -243,6 +260,9 @@ func (l *deviceLineage) Leave(ok bool) {
 	if l.flight != nil {
 		l.flight.Arrived = arrived
 		close(l.flight.Ended)
+		return
+	}
+	if !l.begun {
 		return
 	}
 	defer l.area.Turn.Unlock()
@@ -286,7 +306,7 @@ func (s *Workers) noteResident(x *engine.Transfer) {
 	if r == nil || x.Rec.Version.Deduplicated == nil || s.DeviceTier(min(x.From, x.To)) == nil {
 		return
 	}
-	r.Residents = append(slices.DeleteFunc(r.Residents, func(o *engine.Record) bool { return o == x.Rec }), x.Rec)
+	r.Residents = append(slices.DeleteFunc(r.Residents, func(o *engine.Record) bool { return o == x.Rec || o.Version.Gone.Load() }), x.Rec)
 	if len(r.Residents) > mostResidents {
 		r.Residents = slices.Delete(r.Residents, 0, 1)
 	}

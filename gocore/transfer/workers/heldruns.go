@@ -45,7 +45,7 @@ type heldRuns struct {
 
 // hold puts the flush of a checkpoint aside that is to be encoded with later ones, and that of the last one of such a run. The lock is held.
 func (hr *heldRuns) hold(c *workerPool, x *engine.Transfer) bool {
-	if c.device == nil || x.Kind != engine.Flush || x.Side != engine.UpperSide || x.Rec.Version.Waited || !hr.Set.Together {
+	if c.device == nil || x.Kind != engine.Flush || x.Side != engine.UpperSide || x.Lower == engine.Deduplicated || x.Rec.Version.Waited || !hr.Set.Together {
 		return false
 	}
 	course, number := hr.Scheduled(x.Rec)

@@ -108,13 +108,24 @@ func (s *Workers) done(w *worker, taken []*engine.Transfer, n int, results []*pa
 	now := s.Now()
 	engine.Together(now, all)
 	s.anchors.flushed.Broadcast()
+	defer endTurns(results) // if this goroutine panics
 	for i, x := range all {
 		s.takeResult(x, results[i], share(took, x.Rec.Size, bytes))
 		s.tell(c, now, x, results[i])
 		if ended := results[i].Ended; ended != nil {
+			results[i].Ended = nil
 			ended(results[i].Err == nil)
 		}
 		s.noteResident(x)
+	}
+}
+
+// endTurns ends the turns of transfers that have not ended theirs, for which other goroutines may wait. The lock is held.
+func endTurns(results []*path.Result) {
+	for _, r := range results {
+		if r.Ended != nil {
+			r.Ended(false)
+		}
 	}
 }
 
