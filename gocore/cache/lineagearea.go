@@ -21,6 +21,9 @@ import (
 // areaShare is the part of a tier (as a divisor of its budget) that the digests and records of all histories, and the memory of the kernels, may take.
 const areaShare = 20
 
+// LeastAreaTier is the budget of a tier below which its device leaves de-duplication to the host: there would be memory for few chunks. Tests lower it.
+var LeastAreaTier int64 = 64 << 20
+
 // recordOfArea is the part of an area's free memory that the record of a new lineage may take.
 const recordOfArea = 4
 
@@ -46,6 +49,7 @@ type LineageArea struct {
 	lineages map[string]*DeviceLineage
 	uses     uint64
 	warned   bool
+	settled  bool // the work of checkpoints that lay there has ended
 }
 
 // DeviceLineage is the state of one history on one device. The turn of its area guards it.
@@ -109,7 +113,7 @@ func (la *lineageAreas) SetLineagesAside() {
 		if group := la.stagings.groupOf(t, budget); group > 0 {
 			at = roundUp(stagingBytes(group), areaAlign)
 		}
-		if bytes == 0 {
+		if bytes == 0 || budget < LeastAreaTier {
 			continue
 		}
 		la.areas[t] = &LineageArea{at: at, bytes: bytes, lineages: map[string]*DeviceLineage{}}
@@ -140,6 +144,16 @@ func (la *lineageAreas) Methods() map[string]*DeviceMethod {
 // IsFree tells whether no checkpoint lies in the area any more, and the tier's memory reaches behind it. The lock is held.
 func (la *lineageAreas) IsFree(area *LineageArea, a *devicememory.Memory) bool {
 	return a.Mapped() >= area.at+area.bytes && la.Engine.Idle(a.Tier, area.at, area.at+area.bytes, func(int64, int64) {}) >= area.bytes
+}
+
+// Settle waits until the device has ended the work of checkpoints that lay in the area, which streams of the application may have queued long ago.
+func (ar *LineageArea) Settle(a *devicememory.Memory) error {
+	if ar.settled {
+		return nil
+	}
+	err := a.AwaitRange(ar.at, ar.bytes)
+	ar.settled = err == nil
+	return err
 }
 
 // WarnOnce tells, once, that a warning about the memory is due.

@@ -8,6 +8,7 @@ import (
 
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/cache"
 	"velocpy/gocore/config"
 	"velocpy/gocore/device/cuda"
 	"velocpy/gocore/figures"
@@ -19,6 +20,9 @@ import (
 
 // removingBoard opens a store of a device and the host, and a history of it whose checkpoints the device de-duplicates.
 func removingBoard(t *testing.T, method string, change func(c *config.Config)) (*board, *client) {
+	least := cache.LeastAreaTier
+	cache.LeastAreaTier = 0
+	t.Cleanup(func() { cache.LeastAreaTier = least })
 	b, c := encodingBoard(t, change)
 	b.check(c.h.Reduce(Reduction{Method: method, Chunk: 256}))
 	return b, c

@@ -179,7 +179,8 @@ class Store:
               shorter. ``"full"`` stores every checkpoint whole, for comparison. By ``"basic"``, ``"list"`` and
               ``"tree"``, with the digest ``"xxh3"`` and no ``compress``, a CUDA device de-duplicates its checkpoints on
               the way to the host as well, which has what is new in each then, and not encoded. A twentieth of the
-              device's tier is used for that; where it is little, chunks are longer there.
+              device's tier is used for that; where it is little, chunks are longer there. A tier of less than 64 MiB
+              leaves it to the host.
             - ``"reference"``: they are encoded as what has changed since an earlier one, bit by bit, for values that
               all move a little, such as the weights of a model that is fully trained. The earlier one is a checkpoint
               with the same regions that was encoded alone; a new one takes its place when what has changed becomes

@@ -183,7 +183,7 @@ func (fm *forms) trim(o *Object, t int) {
 	if f.Size <= needs {
 		return
 	}
-	end, pinned := f.Offset+needs, f.Pins > 0
+	from, all, end, pinned := f.Offset, f.Size, f.Offset+needs, f.Pins > 0
 	_, rest := tr.table.Cut(id, f.Offset, needs)
 	f = tr.table.At(rest)
 	n := tr.within(f)
@@ -192,7 +192,8 @@ func (fm *forms) trim(o *Object, t int) {
 	if pinned {
 		tr.pinned -= f.Size
 	}
-	fm.copies.tellRoom(t, end, f.Size, false)
+	fm.copies.tellRoom(t, from, needs, true) // who counts the rooms in a page counts whole ones
+	fm.copies.tellRoom(t, from, all, false)
 	fm.budgets.emptied(t, tr.table.Free(rest), end, n)
 }
 

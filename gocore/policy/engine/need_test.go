@@ -525,3 +525,35 @@ func TestPartsInOtherCopies(t *testing.T) {
 		t.Errorf("on the host %v; the others are at %d, %d and %d: %+v", e.Complete(c.Rec, 1), all[0].copies[1], all[1].copies[1], all[2].copies[1], e.Use(1))
 	}
 }
+
+// A caller that counts the rooms in each page, to give back the memory of those without any, is told of the room that an object keeps when its end is given back.
+func TestTheRoomThatATrimmedCopyKeeps(t *testing.T) {
+	const page = 16
+	pages := map[int64]int{}
+	e := New(Config{Flush: Eager, Tiers: []TierConfig{
+		{Name: "device", Capacity: 100, Device: true, WriteRate: 1e9, ReadRate: 1e9}, {Name: "host", Capacity: 200, WriteRate: 1e9, ReadRate: 1e9},
+	}, Room: func(tier int, off, n int64, taken bool) {
+		for at := off / page; tier == 1 && at <= (off+n-1)/page; at++ {
+			if pages[at]--; taken {
+				pages[at] += 2
+			}
+		}
+	}})
+	h := e.History("h")
+	shape := &Shape{Forms: [MaxTiers]Form{Raw, Encoded}, Sizes: [MaxTiers]int64{0, 90}}
+	c, err := e.BeginCapture(0, h, model.NumberKey(0), 80, 1, nil, CaptureOptions{Shape: shape})
+	if err != nil || c.Phase != Ready {
+		t.Fatal(err)
+	}
+	e.EndCapture(0, c, true)
+	for x := e.Next(0, anyDown); x != nil; x = e.Next(0, anyDown) {
+		x.Wrote(20)
+		e.Done(0, x, nil)
+	}
+	if pages[0] != 1 || pages[1] != 1 || pages[2] != 0 {
+		t.Errorf("rooms by page: %v", pages)
+	}
+	if e.Drop(0, h, model.NumberKey(0)); pages[0] != 0 || pages[1] != 0 {
+		t.Errorf("dropped: %v", pages)
+	}
+}

@@ -71,6 +71,9 @@ func (l *deviceLineage) Dedup(lane device.Lane, all []lineages.Region, result de
 	l.s.Lock()
 	methods := l.s.Methods()
 	l.s.Unlock()
+	if err := l.area.Settle(l.a); err != nil {
+		return nil, err
+	}
 	l.area.EndOthers(methods)
 	name := l.x.Rec.Hist.Name
 	if methods[name] != l.method {
