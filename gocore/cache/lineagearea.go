@@ -2,6 +2,7 @@ package cache
 
 import (
 	"errors"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -59,7 +60,7 @@ type DeviceLineage struct {
 	Next    uint32                    // number of the next checkpoint
 	Mapped  []*engine.Object          // whose versions have a map, some of which the host may have no longer
 	looked  int                       // index in Mapped
-	Flight  *Flight                   // of the latest checkpoint, whose bytes are on their way to the host; nil: it has arrived, or not
+	Moving  *Moving                   // the latest checkpoint, whose bytes are on their way to the host; nil: it has arrived, or not
 	area    *LineageArea
 	memory  *devicememory.Memory
 	method  *DeviceMethod
@@ -68,30 +69,35 @@ type DeviceLineage struct {
 	digests model.Span // of the latest checkpoint; no bytes: there are none
 }
 
-// Flight is a checkpoint that a lineage has, while its bytes are on their way: meanwhile the kernels of the next one may run.
-type Flight struct {
+// Moving is the latest checkpoint of a lineage while its bytes are on their way: meanwhile the kernels of the next one may run.
+type Moving struct {
 	Number  uint32
 	Object  *engine.Object
 	Ended   chan struct{} // closed when the engine knows how its flush has ended …
 	Arrived bool          // … and whether the host has the bytes
 }
 
-// Land waits for the flight, if there is one and wait is set, and takes over what has come of it.
-func (l *DeviceLineage) Land(wait bool) {
-	f := l.Flight
-	if f == nil {
-		return
+// HasEnded tells whether nothing is on its way any more, and takes over what has come of the checkpoint that was.
+func (l *DeviceLineage) HasEnded() bool {
+	if l.Moving == nil {
+		return true
 	}
-	if !wait {
-		select {
-		case <-f.Ended:
-		default:
-			return
+	select {
+	case <-l.Moving.Ended:
+		l.AwaitMoving()
+		return true
+	default:
+		return false
+	}
+}
+
+// AwaitMoving waits until nothing is on its way any more.
+func (l *DeviceLineage) AwaitMoving() {
+	if m := l.Moving; m != nil {
+		<-m.Ended
+		if l.Moving = nil; m.Arrived {
+			l.Objects[m.Number] = m.Object
 		}
-	}
-	<-f.Ended
-	if l.Flight = nil; f.Arrived {
-		l.Objects[f.Number] = f.Object
 	}
 }
 
@@ -130,15 +136,12 @@ func (la *lineageAreas) AreaFor(r *Reduction, t int) *LineageArea {
 	return la.areas[t]
 }
 
-// Methods returns how devices de-duplicate each history that they do. The lock is held.
-func (la *lineageAreas) Methods() map[string]*DeviceMethod {
-	all := map[string]*DeviceMethod{}
-	for name, r := range la.Reductions {
-		if r.OnDevice != nil {
-			all[name] = r.OnDevice
-		}
+// MethodOf returns how devices de-duplicate a history; nil: they do not. The lock is held.
+func (la *lineageAreas) MethodOf(history string) *DeviceMethod {
+	if r := la.Reductions[history]; r != nil {
+		return r.OnDevice
 	}
-	return all
+	return nil
 }
 
 // IsFree tells whether no checkpoint lies in the area any more, and the tier's memory reaches behind it. The lock is held.
@@ -163,10 +166,10 @@ func (ar *LineageArea) WarnOnce() bool {
 	return due
 }
 
-// EndOthers gives back the memory of histories that are not de-duplicated any more by the methods with which they began.
-func (ar *LineageArea) EndOthers(methods map[string]*DeviceMethod) {
+// EndOthers gives back the memory of histories that are not de-duplicated any more by the methods with which they began. method tells that of a history.
+func (ar *LineageArea) EndOthers(method func(history string) *DeviceMethod) {
 	for name, l := range ar.lineages {
-		if methods[name] != l.method {
+		if method(name) != l.method {
 			ar.end(name)
 		}
 	}
@@ -189,10 +192,9 @@ func (l *DeviceLineage) ForgetMaps(gone func(o *engine.Object) bool) {
 
 // EndIdleLineages gives back the memory of histories that are not de-duplicated any more, on the devices where no checkpoint is de-duplicated just now. The lock is held.
 func (la *lineageAreas) EndIdleLineages() {
-	methods := la.Methods()
 	for _, ar := range la.areas {
 		if ar.Turn.TryLock() {
-			ar.EndOthers(methods)
+			ar.EndOthers(la.MethodOf)
 			ar.Turn.Unlock()
 		}
 	}
@@ -205,9 +207,11 @@ func (ar *LineageArea) Lineage(history string, m *DeviceMethod, a *devicememory.
 	ar.uses++
 	if l := ar.lineages[history]; l != nil {
 		l.used = ar.uses
-		for !l.hasRoom(regions) && ar.endUnused() { // until the memory of others does
+		has := l.hasRoom(regions)
+		for !has && ar.endUnused() {
+			has = l.hasRoom(regions)
 		}
-		if chunk = 2 * l.Lineage.Options().Chunk; l.hasRoom(regions) || chunk > difference.MaxChunk {
+		if chunk = 2 * l.Lineage.Options().Chunk; has || chunk > difference.MaxChunk {
 			return l
 		}
 		ar.end(history)
@@ -228,11 +232,11 @@ func (ar *LineageArea) Lineage(history string, m *DeviceMethod, a *devicememory.
 
 // hasRoom tells whether there is memory for the next checkpoint, with these regions. Where that is not the question, it says so, too.
 func (l *DeviceLineage) hasRoom(regions []lineage.Region) bool {
-	_, release, err := l.Memory(regions)
+	_, release, err := l.Memory(regions, math.MaxInt64)
 	if err == nil {
 		release(false)
 	}
-	return !errors.Is(err, errArea)
+	return !IsShort(err)
 }
 
 // unused is how many checkpoints of other histories have to be de-duplicated before a history loses its memory to a new one: histories that take turns must not lose theirs each time.
@@ -298,9 +302,19 @@ func (l *DeviceLineage) suffices(regions []lineage.Region) bool {
 // errArea is the error of a checkpoint that needs more memory than the area has.
 var errArea = errors.New("the digests of the checkpoint, and the memory of the kernels, need more of the device's tier than de-duplication may take")
 
-// Memory returns memory for the next checkpoint, with these regions; the result is the caller's. release is called once it has been de-duplicated, or not.
-func (l *DeviceLineage) Memory(regions []lineage.Region) (m lineage.Memory, release func(kept bool), err error) {
+// errResult is the error of a checkpoint for whose result there is too little room on the host.
+var errResult = errors.New("the host has too little room for what de-duplication may write")
+
+// IsShort tells whether an error of Memory says that the area has too little.
+func IsShort(err error) bool { return errors.Is(err, errArea) }
+
+// Memory returns memory for the next checkpoint, with these regions; the result is the caller's, and may have so many bytes at the most. release is called once it has been
+// de-duplicated, or not.
+func (l *DeviceLineage) Memory(regions []lineage.Region, most int64) (m lineage.Memory, release func(kept bool), err error) {
 	need, err := l.Lineage.Need(l.Next, regions)
+	if err == nil && need.Result > most {
+		err = errResult
+	}
 	if err != nil {
 		return m, nil, err
 	}
@@ -330,7 +344,7 @@ func (l *DeviceLineage) Memory(regions []lineage.Region) (m lineage.Memory, rele
 // Rebase makes the next checkpoint one that refers to no other.
 func (l *DeviceLineage) Rebase() error {
 	l.area.give(l.digests)
-	l.digests, l.Flight = model.Span{}, nil
+	l.digests, l.Moving = model.Span{}, nil
 	clear(l.Objects)
 	return l.Lineage.Rebase()
 }

@@ -82,16 +82,22 @@ func (sh *shapes) ShapeOf(history string, l *checkpoint.Layout, room int64, top 
 	if r.Lineage != nil && !onDevice && (!ofDevice || r.Planner.Method() == encoding.Lineage) {
 		form, most = engine.Difference, mostOfObject(room)
 	}
-	removed := sh.areas.AreaFor(r, top) != nil && mostDeduplicated(l, room, r.OnDevice) <= sh.Engine.Capacity(sh.HostTier())
-	if removed {
+	removed := int64(0) // the room on the host of what a device has de-duplicated; 0: it does not
+	if sh.areas.AreaFor(r, top) != nil {
+		removed = mostDeduplicated(l, room, r.OnDevice)
+	}
+	if removed > sh.Engine.Capacity(sh.HostTier()) {
+		removed = 0
+	}
+	if removed > 0 {
 		form, most = engine.Difference, mostOfObject(room)
 	}
 	s, some := &engine.Shape{}, false
 	for t := range sh.Tiers {
 		switch {
 		case sh.DeviceTier(t) != nil:
-		case removed && t == sh.HostTier():
-			s.Forms[t], s.Sizes[t], some = engine.Deduplicated, mostDeduplicated(l, room, r.OnDevice), true
+		case removed > 0 && t == sh.HostTier():
+			s.Forms[t], s.Sizes[t], some = engine.Deduplicated, removed, true
 		case t == sh.HostTier() && sh.Host != nil && !onDevice: // callers, a lineage or a compressor use the plain bytes there
 		case onDevice && r.Refers && sh.anchors.Relates() && t != sh.HostTier():
 			s.Forms[t], s.Sizes[t], some = engine.Difference, roomOfWrapped(l, room), true

@@ -30,7 +30,7 @@ type deviceLineage struct {
 	running  *lineages.Checkpoint // that is not finished
 	finished bool                 // the lineage has the checkpoint as its latest
 	found    *checkpoint.Deduplicated
-	flight   *cache.Flight   // of the checkpoint, once its turn is over; nil: it is not
+	moving   *cache.Moving   // of the checkpoint, once its turn is over; nil: it is not
 	release  func(kept bool) // gives back the memory of the checkpoint; nil: it has none
 }
 
@@ -68,15 +68,11 @@ func (s *Workers) deduplicates(x *engine.Transfer) bool {
 
 // Dedup implements path.DeviceLineage. The engine keeps the copies on the host that the checkpoint may come to need.
 func (l *deviceLineage) Dedup(lane device.Lane, all []lineages.Region, result device.Address, most int64, apart bool) (*lineages.Checkpoint, error) {
-	l.s.Lock()
-	methods := l.s.Methods()
-	l.s.Unlock()
 	if err := l.area.Settle(l.a); err != nil {
 		return nil, err
 	}
-	l.area.EndOthers(methods)
 	name := l.x.Rec.Hist.Name
-	if methods[name] != l.method {
+	if !l.isWanted(name) {
 		return nil, path.ErrDeduplication
 	}
 	if l.state = l.area.Lineage(name, l.method, l.a, all); l.state == nil {
@@ -101,14 +97,22 @@ func (l *deviceLineage) Dedup(lane device.Lane, all []lineages.Region, result de
 	return l.running, err
 }
 
+// isWanted gives back the memory of histories that are not de-duplicated any more, and tells whether this one is, as it was when the transfer was planned.
+func (l *deviceLineage) isWanted(history string) bool {
+	l.s.Lock()
+	defer l.s.Unlock()
+	l.area.EndOthers(l.s.MethodOf)
+	return l.s.MethodOf(history) == l.method
+}
+
 // memory returns memory for the checkpoint.
 func (l *deviceLineage) memory(all []lineages.Region, most int64) (m lineages.Memory, err error) {
-	need, err := l.state.Lineage.Need(l.state.Next, all)
-	if err != nil || need.Result > most {
-		return m, errors.Join(path.ErrDeduplication, err)
-	}
-	if m, l.release, err = l.state.Memory(all); err != nil {
+	m, l.release, err = l.state.Memory(all, most)
+	switch {
+	case cache.IsShort(err):
 		return m, errors.Join(l.short(), err)
+	case err != nil:
+		return m, errors.Join(path.ErrDeduplication, err)
 	}
 	return m, nil
 }
@@ -124,8 +128,8 @@ func (l *deviceLineage) short() error {
 
 // hold makes the copy that is written need those of the checkpoints that the lineage knows, and makes it forget those that are gone, and some where they are many.
 func (l *deviceLineage) hold() error {
+	l.state.HasEnded()
 	w, objects := l.state.Lineage, l.state.Objects
-	l.state.Land(false)
 	l.s.Lock()
 	defer l.s.Leave()
 	var gone []uint32
@@ -136,7 +140,7 @@ func (l *deviceLineage) hold() error {
 		}
 	}
 	for _, number := range w.Known() {
-		if objects[number] == nil && !l.flies(number) {
+		if objects[number] == nil && !l.isMoving(number) {
 			gone = append(gone, number)
 		}
 	}
@@ -146,16 +150,16 @@ func (l *deviceLineage) hold() error {
 	if err := l.forget(l.tooMany()); err != nil {
 		return err
 	}
-	known := slices.DeleteFunc(w.Known(), l.flies) // Finish waits for this one
+	known := slices.DeleteFunc(w.Known(), l.isMoving) // Finish waits for this one
 	if !l.s.Engine.NeedParts(l.s.Now(), l.x.Obj, l.objects(known), l.x.To) {
 		return path.ErrDeduplication
 	}
 	return nil
 }
 
-// flies tells whether the bytes of a checkpoint are on their way.
-func (l *deviceLineage) flies(number uint32) bool {
-	return l.state.Flight != nil && l.state.Flight.Number == number
+// isMoving tells whether the bytes of a checkpoint are on their way.
+func (l *deviceLineage) isMoving(number uint32) bool {
+	return l.state.Moving != nil && l.state.Moving.Number == number
 }
 
 // has tells whether the host still has the first occurrences of a checkpoint.
@@ -221,7 +225,7 @@ func (l *deviceLineage) Finish(metadata []byte) (*checkpoint.Deduplicated, error
 	if int64(m.Runs())*bytesOfRun > l.x.Rec.Size/mostOfMap {
 		return nil, path.ErrDeduplication
 	}
-	l.state.Land(true)
+	l.state.AwaitMoving()
 	l.s.Lock()
 	defer l.s.Leave()
 	all := l.objects(d.References)
@@ -248,8 +252,8 @@ func (l *deviceLineage) hasNoCopy(o *engine.Object) bool {
 
 // HandOver implements path.DeviceLineage.
 func (l *deviceLineage) HandOver() {
-	l.flight = &cache.Flight{Number: l.number, Object: l.x.Obj, Ended: make(chan struct{})}
-	l.state.Flight = l.flight
+	l.moving = &cache.Moving{Number: l.number, Object: l.x.Obj, Ended: make(chan struct{})}
+	l.state.Moving = l.moving
 	l.release(true)
 	l.area.Turn.Unlock()
 }
@@ -260,9 +264,9 @@ func (l *deviceLineage) Leave(ok bool) {
 	if !arrived && len(l.x.Obj.Sources(l.x.To)) > 0 { // its plain bytes have moved: they need no others
 		l.s.Engine.NeedNoMore(l.s.Now(), l.x.Obj, l.x.To)
 	}
-	if l.flight != nil {
-		l.flight.Arrived = arrived
-		close(l.flight.Ended)
+	if l.moving != nil {
+		l.moving.Arrived = arrived
+		close(l.moving.Ended)
 		return
 	}
 	if !l.begun {
