@@ -69,6 +69,25 @@ func (s *states) getToHost(k int64, want []byte) {
 	}
 }
 
+// takeAll restores as many checkpoints in some order, to the device, to host memory and as leases by turns, and drops them. state is that which each has.
+func (s *states) takeAll(count int64, at func(i int64) int64, state func(size int, k int64) []byte) {
+	s.c.t.Helper()
+	for i := range count {
+		k := at(i)
+		want := state(s.n, k)
+		switch k % 3 {
+		case 0:
+			s.get(k, want)
+		case 1:
+			s.getToHost(k, want)
+		default:
+			s.c.mustGet(k, want, operation.RestoreArgs{Last: true})
+			continue
+		}
+		s.c.drop(k)
+	}
+}
+
 // needed is how many copies on the host are needed by others.
 func (c *client) needed() (n int) {
 	c.s.Lock()
@@ -117,20 +136,7 @@ func encodesWithAnAnchor(t *testing.T, change func(c *config.Config), size int, 
 		t.Errorf("%d copies are needed by %d", n, f.Differences)
 	}
 	c.pushOffBy(b, size)
-	for i := range count {
-		k := at(i)
-		want := step(size, k)
-		switch k % 3 {
-		case 0:
-			on.get(k, want)
-		case 1:
-			on.getToHost(k, want)
-		default:
-			c.mustGet(k, want, operation.RestoreArgs{Last: true})
-			continue
-		}
-		c.drop(k)
-	}
+	on.takeAll(count, at, step)
 	if f := c.reduction(); f.Decoded < count/3 {
 		t.Errorf("%+v", f)
 	}

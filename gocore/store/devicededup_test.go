@@ -102,20 +102,7 @@ func removesDuplicates(t *testing.T, method string, change func(c *config.Config
 		t.Errorf("%d copies have what is new alone, and need %d others", copies, needed)
 	}
 	c.pushOffBy(b, size)
-	for i := range count {
-		k := at(i)
-		want := edited(size, k)
-		switch k % 3 {
-		case 0:
-			on.get(k, want)
-		case 1:
-			on.getToHost(k, want)
-		default:
-			c.mustGet(k, want, operation.RestoreArgs{Last: true})
-			continue
-		}
-		c.drop(k)
-	}
+	on.takeAll(count, at, edited)
 	drained(t, c.s)
 }
 

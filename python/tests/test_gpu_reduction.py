@@ -31,6 +31,19 @@ def same(a, b):
     return torch.equal(a.reshape(-1).view(torch.uint8), b.reshape(-1).view(torch.uint8))
 
 
+def take_all(history, at, count):
+    """Restores states and drops them, by leases and into tensors by turns, in an order of which none is the reverse."""
+    for step in sorted(range(count), key=lambda step: (step % 3, -step)):
+        if step % 2:
+            with history.restore(step) as lease:
+                assert all(same(lease[name], tensor) for name, tensor in at(step).items())
+            history.drop(step)
+        else:
+            into = {name: torch.empty_like(tensor) for name, tensor in at(step).items()}
+            history.restore(step, into=into, last=True)
+            assert all(same(into[name], tensor) for name, tensor in at(step).items())
+
+
 DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int8, torch.int32, torch.int64]
 
 
@@ -88,15 +101,7 @@ def test_states_that_are_alike_are_encoded_with_each_other(verify):
         did = saved(store)
         assert did["differences"] > 25
         assert did["encoded_to"] < 0.25 * did["encoded_from"]
-        for step in sorted(range(40), key=lambda step: (step % 3, -step)):
-            if step % 2:
-                with history.restore(step) as lease:
-                    assert all(same(lease[name], tensor) for name, tensor in at(step).items())
-                history.drop(step)
-            else:
-                into = {name: torch.empty_like(tensor) for name, tensor in at(step).items()}
-                history.restore(step, into=into, last=True)
-                assert all(same(into[name], tensor) for name, tensor in at(step).items())
+        take_all(history, at, 40)
         assert saved(store)["decoded"] > 0
         assert store.stats()["tiers"]["host"]["used"] == 0
 
@@ -131,15 +136,7 @@ def test_a_device_removes_duplicates(method, chunk, verify):
         did = saved(store)
         assert did["differences"] > 35
         assert did["encoded_to"] < 0.25 * did["encoded_from"]
-        for step in sorted(range(40), key=lambda step: (step % 3, -step)):
-            if step % 2:
-                with history.restore(step) as lease:
-                    assert all(same(lease[name], tensor) for name, tensor in at(step).items())
-                history.drop(step)
-            else:
-                into = {name: torch.empty_like(tensor) for name, tensor in at(step).items()}
-                history.restore(step, into=into, last=True)
-                assert all(same(into[name], tensor) for name, tensor in at(step).items())
+        take_all(history, at, 40)
         assert saved(store)["decoded"] > 0
         assert store.stats()["tiers"]["host"]["used"] == 0
 
