@@ -29,6 +29,9 @@ func (sh *shapes) ExpectBytes(r *engine.Record, f engine.Form) int64 {
 		return math.MaxInt64
 	}
 	onDevice := sh.encodedBy(known, r.Top())
+	if f == engine.Difference && known.Lineage != nil && sh.isDeduplicated(r) { // the host's lineage makes an object of it
+		return known.Lineage.expect(r.Size)
+	}
 	if f == engine.Difference && onDevice {
 		return sh.expectWrapped(r)
 	}
@@ -42,6 +45,12 @@ func (sh *shapes) ExpectBytes(r *engine.Record, f engine.Form) int64 {
 	}
 	x.Removable = false
 	return known.Planner.Expect(x, r.Size)
+}
+
+// isDeduplicated tells whether a checkpoint was captured to be de-duplicated by its device.
+func (sh *shapes) isDeduplicated(r *engine.Record) bool {
+	host := sh.HostTier()
+	return sh.Host != nil && r.Objects()[0].Form(host) == engine.Deduplicated
 }
 
 // expectWrapped predicts the room of a checkpoint on the disk whose encoded bytes the host has.
@@ -82,13 +91,7 @@ func (sh *shapes) ShapeOf(history string, l *checkpoint.Layout, room int64, top 
 	if r.Lineage != nil && !onDevice && (!ofDevice || r.Planner.Method() == encoding.Lineage) {
 		form, most = engine.Difference, mostOfObject(room)
 	}
-	removed := int64(0) // the room on the host of what a device has de-duplicated; 0: it does not
-	if sh.areas.AreaFor(r, top) != nil {
-		removed = mostDeduplicated(l, room, r.OnDevice)
-	}
-	if removed > sh.Engine.Capacity(sh.HostTier()) {
-		removed = 0
-	}
+	removed := sh.roomDeduplicated(r, l, room, top)
 	if removed > 0 {
 		form, most = engine.Difference, mostOfObject(room)
 	}
@@ -99,7 +102,7 @@ func (sh *shapes) ShapeOf(history string, l *checkpoint.Layout, room int64, top 
 		case removed > 0 && t == sh.HostTier():
 			s.Forms[t], s.Sizes[t], some = engine.Deduplicated, removed, true
 		case t == sh.HostTier() && sh.Host != nil && !onDevice: // callers, a lineage or a compressor use the plain bytes there
-		case onDevice && r.Refers && sh.anchors.Relates() && t != sh.HostTier():
+		case removed == 0 && onDevice && r.Refers && sh.anchors.Relates() && t != sh.HostTier():
 			s.Forms[t], s.Sizes[t], some = engine.Difference, roomOfWrapped(l, room), true
 		default:
 			s.Forms[t], s.Sizes[t], some = form, most, true
@@ -109,6 +112,19 @@ func (sh *shapes) ShapeOf(history string, l *checkpoint.Layout, room int64, top 
 		return nil
 	}
 	return s
+}
+
+// roomDeduplicated is the room on the host of a checkpoint that its device is to de-duplicate; 0: it is not. A history with a schedule has that decide. Each call counts as a checkpoint of
+// the history.
+func (sh *shapes) roomDeduplicated(r *Reduction, l *checkpoint.Layout, room int64, top int) int64 {
+	if sh.areas.AreaFor(r, top) == nil || r.Course != nil && r.Planner.Method() == encoding.Auto {
+		return 0
+	}
+	most := mostDeduplicated(l, room, r.OnDevice)
+	if most > sh.Engine.Capacity(sh.HostTier()) || !r.Planner.Deduplicates() {
+		return 0
+	}
+	return most
 }
 
 // mostDeduplicated is the room that is reserved for what a device writes to the host of a checkpoint that takes so much in memory: all of its bytes may be new, and metadata is

@@ -2,10 +2,12 @@ package store
 
 import (
 	"bytes"
+	"math"
 	"math/rand/v2"
 	"testing"
 
 	"velocpy/gocore/base/status"
+	"velocpy/gocore/cache"
 	"velocpy/gocore/config"
 	"velocpy/gocore/device"
 	"velocpy/gocore/device/cuda/double"
@@ -230,9 +232,12 @@ func TestAnAnchorInACrowdedTier(t *testing.T) {
 	drained(t, c.s)
 }
 
-// With "auto" a few checkpoints are encoded with others, to learn what that costs, and all come back.
+// With "auto" a few checkpoints are encoded with others, to learn what that costs, and all come back, also where the device does not de-duplicate.
 func TestAutoOnADeviceTriesAnAnchor(t *testing.T) {
 	const size, count = 3 << 20, 60
+	least := cache.LeastAreaTier
+	cache.LeastAreaTier = math.MaxInt64
+	t.Cleanup(func() { cache.LeastAreaTier = least })
 	b, c := relating(t, func(c *config.Config) { *c.Host = 256 << 20 })
 	on := b.states(c, size)
 	b.check(c.h.Reduce(Reduction{Method: "auto"}))

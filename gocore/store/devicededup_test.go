@@ -106,6 +106,42 @@ func removesDuplicates(t *testing.T, method string, change func(c *config.Config
 	drained(t, c.s)
 }
 
+// A history that weighs the methods lets its device de-duplicate where little is new, and nearly never where all is.
+func TestAutoOfARemovingDevice(t *testing.T) {
+	const size, count = 1<<20 + 1236, 44
+	for name, change := range map[string]func(c *config.Config){
+		"host": nil,
+		"disk": func(c *config.Config) {
+			d, h := int64(256<<20), int64(16<<20)
+			c.Disk, c.Path, c.FS, c.Host = &d, "/d", vfs.NewMem(512<<20), &h
+		},
+	} {
+		for _, few := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, little is new: %t", name, few), func(t *testing.T) {
+				b, c := removingBoard(t, "auto", change)
+				on, state := b.states(c, size), func(size int, k int64) []byte { return random(size, uint64(k)) }
+				if few {
+					state = edited
+				}
+				for k := range int64(count) {
+					on.put(k, state(size, k))
+				}
+				b.check(c.wait(0, status.TierHost))
+				if c.s.Disk != nil {
+					b.check(c.wait(0, status.TierDisk))
+				}
+				f := c.reduction()
+				if removed := f.FirstBytes > 0; !removed || few && f.EncodedTo > f.EncodedFrom/2 || !few && f.FirstBytes > count*size/4 {
+					t.Errorf("%+v", f)
+				}
+				c.pushOffBy(b, size)
+				on.takeAll(count, func(i int64) int64 { return (i*17 + 5) % count }, state)
+				drained(t, c.s)
+			})
+		}
+	}
+}
+
 // Damage of first occurrences on the host is found in every checkpoint that needs them, and in no other.
 func TestDamageOfFirstOccurrences(t *testing.T) {
 	const size, count = 1 << 20, 6
@@ -153,7 +189,7 @@ func modelOfARemovingDevice(t *testing.T, seed uint64) {
 		path.LeastApart, path.LeastCopied = 0, int64(seed%3)<<10
 		t.Cleanup(func() { path.LeastApart, path.LeastCopied = apart, copied })
 	}
-	b, c := removingBoard(t, []string{"basic", "list", "tree"}[seed%3], func(c *config.Config) {
+	b, c := removingBoard(t, []string{"basic", "list", "tree", "auto"}[seed/3%4], func(c *config.Config) {
 		c.Flush, c.Devices[0].Bytes = []string{"eager", "eager", "lazy"}[r.IntN(3)], int64(6+r.IntN(5))<<20
 		if h := int64(3 << 20); r.IntN(2) == 0 {
 			c.Host = &h

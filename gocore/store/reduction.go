@@ -26,6 +26,9 @@ type Reduction struct {
 	Schedule *Schedule `json:"schedule"` // nil: none
 }
 
+// auto is the method that weighs the others. A device finds shifted duplicates by trees of digests, the host runs of them.
+const auto = "auto"
+
 // method is what a name of a method stands for.
 type method struct {
 	encodes encoding.Method
@@ -35,7 +38,7 @@ type method struct {
 
 // methods are the names of the methods, as callers give them.
 var methods = map[string]method{
-	"raw": {encodes: encoding.Raw}, "codec": {encodes: encoding.Codec}, "auto": {encodes: encoding.Auto, removes: difference.Runs},
+	"raw": {encodes: encoding.Raw}, "codec": {encodes: encoding.Codec}, auto: {encodes: encoding.Auto, removes: difference.Runs},
 	"full": {encodes: encoding.Lineage, removes: difference.Full}, "basic": {encodes: encoding.Lineage, removes: difference.Basic},
 	"list": {encodes: encoding.Lineage, removes: difference.List}, "tree": {encodes: encoding.Lineage, removes: difference.Tree},
 	"runs": {encodes: encoding.Lineage, removes: difference.Runs}, "reference": {encodes: encoding.Lineage, removes: difference.Full, refers: true},
@@ -161,6 +164,8 @@ func deviceMethod(r *Reduction) *cache.DeviceMethod {
 	case r.Compressor != "", digests[r.Digest] != digest.XXH3:
 	case m == difference.Basic, m == difference.List, m == difference.Tree:
 		return &cache.DeviceMethod{Method: m, Chunk: r.Chunk}
+	case r.Method == auto:
+		return &cache.DeviceMethod{Method: difference.Tree, Chunk: r.Chunk}
 	}
 	return nil
 }

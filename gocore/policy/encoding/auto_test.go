@@ -57,7 +57,7 @@ func (h history) play(count int) (o outcome) {
 		}
 		o.went[x.Way]++
 		least := h.cost(i, Plain)
-		for w := range ways {
+		for w := range Deduplicated {
 			if w != Difference || h.removable {
 				least = min(least, h.cost(i, w))
 			}

@@ -66,11 +66,17 @@ func (c *costs) next(may can, few, queued bool) Way {
 	w := c.dueOr(best, may, 0)
 	if w != best {
 		c.since[w], c.tried[w] = 0, 1
-		c.old[w], c.each[down][w] = c.each[down][w], median{}
+		c.begin(w)
 		c.again = c.again || w == Plain
 	}
 	return w
 }
+
+// begin begins another trial of a way. What was known of it counts again if the trial says the same.
+func (c *costs) begin(w Way) { c.old[w], c.each[down][w] = c.each[down][w], median{} }
+
+// knows tells whether enough flushes say what a way costs.
+func (c *costs) knows(w Way) bool { return c.each[down][w].count >= trial }
 
 // soon is what next will return.
 func (c *costs) soon(may can, few, queued bool) Way {
@@ -154,7 +160,7 @@ const little = 1.02
 // much is new is none.
 func (c *costs) best(may can, few bool) Way {
 	for w := range ways {
-		may[w] = may[w] && c.each[down][w].count >= trial && (few || w != Difference)
+		may[w] = may[w] && c.knows(w) && (few || w != Difference)
 	}
 	best, least := Plain, little*c.total(Plain, may)
 	for w := Encoded; w < ways && may[Plain]; w++ {

@@ -25,9 +25,10 @@ type Way uint8
 
 // The ways.
 const (
-	Plain      Way = iota // as it is
-	Encoded               // encoded, by itself
-	Difference            // without what earlier checkpoints of its lineage have
+	Plain        Way = iota // as it is
+	Encoded                 // encoded, by itself
+	Difference              // without what earlier checkpoints of its lineage have; from a device: encoded with another one
+	Deduplicated            // the same, found by the device that it leaves. The other ways are chosen at the flush, this one at the capture
 	ways
 )
 
@@ -38,6 +39,7 @@ type Planner struct {
 	layouts map[uint64]*known
 	costs   costs
 	news    news
+	removal removals
 }
 
 // known is what is known of a layout.
@@ -63,7 +65,7 @@ const (
 
 // New returns a planner that knows nothing. A compressor works on the host, and beside the codec.
 func New(m Method, c codec.Compression) *Planner {
-	return &Planner{method: m, host: c, layouts: map[uint64]*known{}}
+	return &Planner{method: m, host: c, layouts: map[uint64]*known{}, removal: removals{news: news{ignore: true}}}
 }
 
 // OnDevice tells whether a device encodes its checkpoints: one compresses nothing, and a lineage needs the plain bytes.
@@ -74,7 +76,7 @@ func (p *Planner) OnDevice() bool {
 // GoesDeeper tells that checkpoints of a device go on to a slower link, which takes so many ns for each byte that it gets. From now on a way costs that at least, and so
 // it would have before.
 func (p *Planner) GoesDeeper(ns float64) {
-	parts := [ways]float64{Plain: 1}
+	parts := [ways]float64{Plain: 1, Deduplicated: p.removal.news.part}
 	for _, k := range p.layouts {
 		parts[Encoded], parts[Difference] = max(parts[Encoded], k.part), max(parts[Difference], k.related)
 	}
@@ -105,6 +107,18 @@ type Checkpoint struct {
 	Layout    uint64 // identifies it
 	Removable bool   // it can become a difference
 	Queued    bool   // it leaves a device, whose copies wait for each other in a queue
+	Captured  bool   // Deduplicates has said that its device de-duplicates it: it does, or has done so, and it goes on as a difference
+}
+
+// Deduplicates decides whether a checkpoint of a device that is captured now is to be de-duplicated there. Each call counts as a checkpoint.
+func (p *Planner) Deduplicates() bool {
+	switch p.method {
+	case Lineage:
+		return true
+	case Auto:
+		return p.removal.next(&p.costs, p.news.few()) == duplicates
+	}
+	return false
 }
 
 // Next plans a checkpoint.
@@ -129,7 +143,10 @@ func (p *Planner) plan(c Checkpoint) Plan {
 	plan, k := Plan{Compression: p.host}, p.layouts[c.Layout]
 	stale := k == nil || k.age >= k.again
 	plan.Way = p.way(stale || k.pays, c, p.costs.next)
-	if plan.Way == Difference && p.method == Auto && p.costs.tried[Difference] == 1 {
+	if plan.Way == Deduplicated {
+		return plan
+	}
+	if plan.Way == Difference && p.method == Auto && !c.Captured && p.costs.tried[Difference] == 1 {
 		p.news, plan.Look = news{ignore: true}, true
 	}
 	if plan.Way == Plain {
@@ -160,7 +177,11 @@ func (p *Planner) Likely(c Checkpoint) Way {
 // way decides; by says what costs least, which counts for Auto. encodes: the checkpoint may become smaller when it is encoded.
 func (p *Planner) way(encodes bool, c Checkpoint, by func(may can, few, queued bool) Way) Way {
 	switch {
-	case p.method == Auto:
+	case c.Captured && c.Queued:
+		return Deduplicated
+	case c.Captured && c.Removable:
+		return Difference
+	case p.method == Auto && !c.Captured:
 		return by(can{Plain: true, Encoded: encodes, Difference: c.Removable}, p.news.few(), c.Queued)
 	case p.method == Lineage && c.Removable:
 		return Difference
@@ -177,6 +198,16 @@ func (p *Planner) Removed(plain, first, ns int64) {
 		p.news.removed(float64(first) / float64(plain))
 	}
 }
+
+// Deduplicated tells what a device made of a checkpoint that it has de-duplicated: of its plain bytes so many were new, and its flush cost so many ns.
+func (p *Planner) Deduplicated(plain, first, ns int64) {
+	if plain > 0 && p.removal.removed(float64(first)/float64(plain)) {
+		p.costs.observe(down, Deduplicated, plain, ns)
+	}
+}
+
+// NotDeduplicated tells that a device has not de-duplicated a checkpoint after all for which Deduplicates had said so.
+func (p *Planner) NotDeduplicated() { p.removal.notRemoved(&p.costs) }
 
 // Relates tells whether checkpoints of a layout may become differences, so that it is worth keeping one for them.
 func (p *Planner) Relates(layout uint64) bool {

@@ -144,7 +144,9 @@ func (p *Path) staged(err error, took time.Duration) error {
 	}
 	s.Took, s.Follows = took.Nanoseconds(), p.encoder.plan.Follows
 	switch {
-	case s.Difference != nil, s.Deduplicated != nil, p.decodes() && (p.difference() != nil || p.o.Parts != nil):
+	case s.Deduplicated != nil, p.decodes() && p.o.Parts != nil:
+		s.Way = encoding.Deduplicated
+	case s.Difference != nil, p.decodes() && p.difference() != nil:
 		s.Way = encoding.Difference
 	case p.anchor != nil && (s.Encoding != nil || p.decodes()):
 		s.Way = encoding.Difference
@@ -182,6 +184,8 @@ func (enc *encoder) planned() encoding.Plan {
 		}
 	}
 	switch {
+	case plan.Way == encoding.Deduplicated:
+		return enc.deduplicated(plan)
 	case plan.Way == encoding.Difference:
 		return enc.related(plan)
 	case removes:
@@ -198,14 +202,6 @@ func (enc *encoder) related(plan encoding.Plan) encoding.Plan {
 		}
 		return plan
 	}
-	if enc.o.Deduplicates {
-		if enc.onDevice = enc.o.Planner.DeviceLineage(); enc.onDevice == nil {
-			plan.Way = encoding.Plain
-		} else {
-			enc.result.Ended = enc.onDevice.Leave
-		}
-		return plan
-	}
 	if plan.Choices == nil {
 		plan.Choices = anyModes(enc.version.Layout)
 	}
@@ -217,9 +213,19 @@ func (enc *encoder) related(plan encoding.Plan) encoding.Plan {
 	return plan
 }
 
+// deduplicated goes on with the plan of a checkpoint that its device de-duplicates.
+func (enc *encoder) deduplicated(plan encoding.Plan) encoding.Plan {
+	if enc.onDevice = enc.o.Planner.DeviceLineage(); enc.onDevice == nil {
+		plan.Way = encoding.Plain
+	} else {
+		enc.result.Ended = enc.onDevice.Leave
+	}
+	return plan
+}
+
 // encodes tells whether the plan asks for an encoder, and not for a lineage.
 func (enc *encoder) encodes() bool {
-	return enc.plan.Way == encoding.Encoded || enc.plan.Way == encoding.Difference && enc.lineage == nil && enc.onDevice == nil
+	return enc.plan.Way == encoding.Encoded || enc.plan.Way == encoding.Difference && enc.lineage == nil
 }
 
 // canEncode tells whether there is an encoder for source and sink. What comes straight from a caller to memory is not encoded.

@@ -53,7 +53,7 @@ func (an *anchors) used(x *engine.Transfer, a *cache.Anchor, did path.Outcome) {
 // keep keeps a checkpoint that has left its device without an anchor, so that later ones are encoded with it, or counts one that was encoded so.
 func (an *anchors) keep(r *cache.Reduction, x *engine.Transfer, did *path.Staged) {
 	switch {
-	case r == nil || an.DeviceTier(x.From) == nil:
+	case r == nil || an.DeviceTier(x.From) == nil || x.Lower == engine.Deduplicated:
 	case !an.relates(r, x):
 		r.EndAnchor(x.Rec.Version.Layout.ID)
 	case !did.Related:
@@ -65,7 +65,7 @@ func (an *anchors) keep(r *cache.Reduction, x *engine.Transfer, did *path.Staged
 
 // relates tells whether a checkpoint that leaves its device may be encoded with another, or others with it.
 func (an *anchors) relates(r *cache.Reduction, x *engine.Transfer) bool {
-	return r != nil && r.Refers && r.Course == nil && x.Stage == engine.Encoding && an.DeviceTier(x.From) != nil && an.Relates() && r.Planner.Relates(x.Rec.Version.Layout.ID)
+	return r != nil && r.Refers && r.Course == nil && x.Stage == engine.Encoding && x.Lower != engine.Deduplicated && an.DeviceTier(x.From) != nil && an.Relates() && r.Planner.Relates(x.Rec.Version.Layout.ID)
 }
 
 // mayJoin is how many checkpoints of a device can leave it together, x included: as many as the anchor is left for, and x alone if it becomes one.

@@ -80,12 +80,19 @@ func (f *forwarder) Leave(x *model.Difference) {
 	s.anchors.flushed.Broadcast()
 }
 
+// goesDeeper notes that checkpoints of a device have gone on to the disk: from now on the time there counts, too. The lock is held.
+func (s *Workers) goesDeeper(r *cache.Reduction, x *engine.Transfer) {
+	if r != nil && !r.Deeper {
+		r.Deeper = true
+		r.Planner.GoesDeeper(1e9 / s.Engine.FlushRate(x.From))
+	}
+}
+
 // takeForwarded takes over what a transfer of encoded bytes did, before the engine is told of its end. The lock is held.
 func (s *Workers) takeForwarded(x *engine.Transfer, did *path.Staged) {
 	v := x.Rec.Version
-	if r := reduction(s.Cache, x); r != nil && !r.Deeper && x.Stage == engine.Encoding {
-		r.Deeper = true
-		r.Planner.GoesDeeper(1e9 / s.Engine.FlushRate(x.From))
+	if x.Stage == engine.Encoding {
+		s.goesDeeper(reduction(s.Cache, x), x)
 	}
 	if x.Wrote(min(did.Written(), x.Writes())); x.Stage == engine.Decoding {
 		if v.Difference != nil { // otherwise it is the same

@@ -57,12 +57,15 @@ func (p *planner) next(addressable bool) (plan encoding.Plan, before *beside, ch
 	l := p.x.Rec.Version.Layout
 	device := p.s.DeviceTier(p.x.From) != nil
 	removable := addressable && r.Lineage != nil && p.x.Obj.Form(p.x.To) == engine.Difference && r.Lineage.Fits(p.x.Rec.Hist.Name, l.Spans)
-	removable = removable || p.together == nil && p.s.deduplicates(p.x)
+	on := encoding.Checkpoint{
+		Layout: l.ID, Queued: device, Captured: p.x.Lower == engine.Deduplicated || p.x.Upper == engine.Deduplicated,
+		Removable: removable || p.s.anchors.relates(r, p.x) && p.s.AnchorFor(r, p.x.Rec, p.x.From) != nil,
+	}
 	like := alike{p.x.Rec.Hist, l.ID}
 	if first, ok := p.together[like]; ok {
 		return r.Planner.Follow(first, l.ID), nil, 0
 	}
-	plan = r.Planner.Next(encoding.Checkpoint{Layout: l.ID, Removable: removable || p.s.anchors.relates(r, p.x) && p.s.AnchorFor(r, p.x.Rec, p.x.From) != nil, Queued: device})
+	plan = r.Planner.Next(on)
 	if p.together != nil {
 		p.together[like] = plan
 	}
@@ -119,7 +122,7 @@ func (s *Workers) takeStaged(x *engine.Transfer, did *path.Staged, share int64) 
 			x.Wrote(min(x.Rec.Size, x.Writes()))
 		}
 		if x.Upper == engine.Deduplicated {
-			takeBelow(r, x, did)
+			s.takeBelow(r, x, did)
 			return
 		}
 		if r != nil {
@@ -132,13 +135,16 @@ func (s *Workers) takeStaged(x *engine.Transfer, did *path.Staged, share int64) 
 	if did.Crossed > 0 {
 		x.Crossed(did.Crossed)
 	}
-	if x.Upper == engine.Deduplicated { // plain bytes have come up
+	fromBelow := x.Upper == engine.Deduplicated // its plain bytes have come up to the host
+	if fromBelow {
 		x.Wrote(min(x.Rec.Size, x.Writes()))
 	}
 	if r == nil {
 		return
 	}
-	r.Planner.Loaded(did.Way, did.Plain, cost)
+	if !fromBelow { // what it costs to bring the others up says nothing of these
+		r.Planner.Loaded(did.Way, did.Plain, cost)
+	}
 	if f := &r.Figures; did.Way != encoding.Plain {
 		f.Decoded++
 		f.DecodedBytes += did.Plain
@@ -151,8 +157,9 @@ func (s *Workers) takeStaged(x *engine.Transfer, did *path.Staged, share int64) 
 
 // takeBelow takes over what became of a checkpoint that a device may have de-duplicated, on its way from the host to the disk. It was counted when it left the device. A load brings
 // its plain bytes back.
-func takeBelow(r *cache.Reduction, x *engine.Transfer, did *path.Staged) {
+func (s *Workers) takeBelow(r *cache.Reduction, x *engine.Transfer, did *path.Staged) {
 	x.Rewrote()
+	s.goesDeeper(r, x)
 	if r != nil && r.Lineage != nil && did.Difference != nil {
 		r.Lineage.Wrote(did.Difference.Bytes())
 	}
@@ -173,9 +180,12 @@ func (s *Workers) timeBelow(x *engine.Transfer, r *cache.Reduction, did *path.St
 
 func countEncoded(r *cache.Reduction, x *engine.Transfer, did *path.Staged, cost int64) {
 	f, layout := &r.Figures, x.Rec.Version.Layout.ID
+	if x.Lower == engine.Deduplicated && did.Deduplicated == nil {
+		r.Planner.NotDeduplicated()
+	}
 	switch d := did.Difference; {
 	case did.Deduplicated != nil:
-		r.Planner.Removed(did.Plain, did.First, cost)
+		r.Planner.Deduplicated(did.Plain, did.First, cost)
 		f.FirstBytes, f.MetaBytes = f.FirstBytes+did.First, f.MetaBytes+did.Meta
 		f.EncodedTo += did.Meta
 		if len(did.Deduplicated.Map.References()) > 0 {
