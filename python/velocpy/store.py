@@ -170,8 +170,8 @@ class Store:
               at most 86 MiB, is used for that; in a tier of less than 67 MiB they go to the host as they are.
             - ``"auto"``: as ``"codec"``, but the times of flushes and loads are compared with those of checkpoints that
               go as they are, and the way that takes longer is tried seldom; a new history tries all of them first.
-              Checkpoints of host memory are also de-duplicated, as by ``"runs"``, and those of a device encoded as by
-              ``"reference"``, where less than three quarters of their bytes are new.
+              Where less than three quarters of their bytes are new, checkpoints of host memory are also de-duplicated,
+              as by ``"runs"``, and those of a device as by ``"tree"``, or encoded as by ``"reference"``.
             - ``"basic"``, ``"list"``, ``"tree"``, ``"runs"``: they are de-duplicated in chunks (Tan et al., ICPP'23): a
               checkpoint takes the bytes that no earlier one of the history has at the disk, encoded as by ``"codec"``,
               and metadata. The metadata is a bitmap of the chunks that changed in place, an entry for each new or
