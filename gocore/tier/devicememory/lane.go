@@ -15,6 +15,7 @@ type ownLane struct {
 	device device.Device
 	mu     sync.Mutex // held while work is put into it
 	lane   device.Lane
+	beside device.Lane // the second lane of RunInTwo; nil: it was not needed yet
 }
 
 // RunSync is the Runner of the memory's own lane.
@@ -23,6 +24,38 @@ func (o *ownLane) RunSync(work func(device.Lane) error) error {
 	x, err := EventBehind(o.lane, work(o.lane))
 	o.mu.Unlock()
 	return Explain(finish(x, err))
+}
+
+// RunInTwo is RunSync with two lanes, whose work runs beside each other. It waits for both. If the device has no second lane, both are the same.
+func (o *ownLane) RunInTwo(work func(first, second device.Lane) error) error {
+	o.mu.Lock()
+	second := o.second()
+	x, err := EventBehind(o.lane, work(o.lane, second))
+	y, failed := EventBehind(second, nil)
+	o.mu.Unlock()
+	return Explain(errors.Join(finish(x, err), finish(y, failed)))
+}
+
+// second returns the second lane. mu is held.
+func (o *ownLane) second() device.Lane {
+	if o.beside == nil {
+		made, err := o.device.Lane(device.Waited)
+		if err != nil { // one lane does the same work, one piece behind the other
+			return o.lane
+		}
+		o.beside = made
+	}
+	return o.beside
+}
+
+// closeLanes closes what there is of the lanes.
+func (o *ownLane) closeLanes() (err error) {
+	for _, l := range []device.Lane{o.lane, o.beside} {
+		if l != nil {
+			err = errors.Join(err, l.Close())
+		}
+	}
+	return err
 }
 
 // InOwnLane runs f while no other goroutine puts work into the memory's own lane.

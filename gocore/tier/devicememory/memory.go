@@ -64,9 +64,7 @@ func (m *Memory) Close() error {
 	m.watchers.Wait()
 	m.hazards.tracker.Close()
 	m.waits.close()
-	if m.ownLane.lane != nil {
-		err = errors.Join(err, m.ownLane.lane.Close())
-	}
+	err = errors.Join(err, m.closeLanes())
 	if m.arena != nil {
 		err = errors.Join(err, m.arena.Free())
 	}

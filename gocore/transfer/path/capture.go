@@ -1,6 +1,8 @@
 package path
 
 import (
+	"errors"
+
 	"velocpy/gocore/cache"
 	"velocpy/gocore/device"
 	"velocpy/gocore/model"
@@ -17,23 +19,31 @@ type Sums struct{ Regions, Leaves []uint64 }
 // is nil where the caller has to compute the checksums of all regions from the slot.
 func CaptureToHost(c *cache.Cache, a *devicememory.Memory, src *borrow.Source, slot []byte, spans []model.Span) (*Sums, error) {
 	d := &deviceRegions{hostRegions: hostRegions{c: c, src: src}, a: a, spans: spans}
-	return d.capture(slot, func(run devicememory.Runner) error {
-		return slots.GatherToHost(c, a, run, src, slot, spans, d.numbers(func(*model.Region) bool { return true }))
+	if !slots.Reaches(c, slot) {
+		return nil, slots.GatherToHost(c, a, a.RunSync, src, slot, spans, d.numbers(func(*model.Region) bool { return true }))
+	}
+	return d.capture(slot, func(lane device.Lane, which []int32) error {
+		_, err := lane.Gather(devicememory.Pieces(device.AddressOf(slot), spans, which, slots.Selected(src.Regions, which)), false)
+		return err
 	})
 }
 
-// capture has the device hash regions where gather lets it run work.
-func (d *deviceRegions) capture(slot []byte, gather func(devicememory.Runner) error) (*Sums, error) {
+// capture has the device copy the regions in two lanes, by gather, and hash them. While a lane hashes, or begins a copy, the other one copies, so the link is never idle.
+func (d *deviceRegions) capture(slot []byte, gather func(lane device.Lane, which []int32) error) (*Sums, error) {
 	there := d.numbers(together)
+	first, second := d.halves()
 	var sums device.Sums
-	err := gather(func(work func(device.Lane) error) error {
-		return d.a.RunSync(func(lane device.Lane) (err error) {
+	err := d.src.During(func() error {
+		return d.a.RunInTwo(func(one, other device.Lane) (err error) {
 			if len(there) > 0 && d.c.Set.Checksum {
-				if sums, err = lane.Hash(inPlace(d.src.Regions, there)); err != nil {
+				if sums, err = other.Hash(inPlace(d.src.Regions, there)); err != nil {
 					return err
 				}
 			}
-			return work(lane)
+			if len(second) > 0 {
+				err = gather(other, second)
+			}
+			return errors.Join(gather(one, first), err)
 		})
 	})
 	switch {
@@ -49,4 +59,18 @@ func (d *deviceRegions) capture(slot []byte, gather func(devicememory.Runner) er
 		return nil, err
 	}
 	return &Sums{Regions: d.sums, Leaves: d.allLeaves()}, nil
+}
+
+// halves shares the regions out among two lanes by their bytes. Small ones, which one kernel copies, and those that no copy command brings all go to the first.
+func (d *deviceRegions) halves() (first, second []int32) {
+	ahead := int64(0) // bytes that the first has more than the second
+	for i := range d.src.Regions {
+		r := &d.src.Regions[i]
+		if together(r) && r.Bytes >= OwnCopyBytes && ahead > 0 {
+			second, ahead = append(second, int32(i)), ahead-r.Bytes
+			continue
+		}
+		first, ahead = append(first, int32(i)), ahead+r.Bytes
+	}
+	return first, second
 }

@@ -18,6 +18,7 @@ import (
 	"velocpy/gocore/model"
 	"velocpy/gocore/tier/devicememory"
 	"velocpy/gocore/transfer/borrow"
+	"velocpy/gocore/transfer/slots"
 )
 
 // drawn are regions of a caller, and the bytes that a slot of them holds.
@@ -170,6 +171,45 @@ func leavesOf(d *drawn) (all []uint64) {
 	return all
 }
 
+// Each region is copied by one lane. Neither lane has more of the large ones than the other has, and one of these.
+func TestRegionsAreSharedOutAmongLanes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var all []model.Region
+		largest := int64(0)
+		for range rapid.IntRange(0, 30).Draw(t, "regions") {
+			r := model.Region{Bytes: rapid.Int64Range(0, 3*OwnCopyBytes).Draw(t, "bytes"), Place: rapid.Int32Range(0, 4).Draw(t, "place")}
+			if r.Place > 0 && r.Bytes >= OwnCopyBytes {
+				largest = max(largest, r.Bytes)
+			}
+			all = append(all, r)
+		}
+		first, second := (&deviceRegions{hostRegions: hostRegions{src: borrow.New(all)}}).halves()
+		there := append(slices.Clone(first), second...)
+		slices.Sort(there)
+		for i, number := range there {
+			if int(number) != i {
+				t.Fatalf("%v and %v", first, second)
+			}
+		}
+		if len(there) != len(all) {
+			t.Fatalf("%d of %d regions", len(there), len(all))
+		}
+		more := int64(0)
+		for _, i := range second {
+			if r := &all[i]; !together(r) || r.Bytes < OwnCopyBytes {
+				t.Errorf("region %d is in the second lane: %+v", i, r)
+			}
+			more += all[i].Bytes
+		}
+		for _, i := range first {
+			more -= all[i].Bytes
+		}
+		if more > largest {
+			t.Errorf("the second lane has %d bytes more", more)
+		}
+	})
+}
+
 // The device hashes what lies together in its memory, and the processor the rest.
 func TestCapturesIntoHostMemory(t *testing.T) {
 	a, err := devicememory.Open(hostdevice.New(hostdevice.Options{}), 0, 1<<20, devicememory.Options{})
@@ -191,11 +231,9 @@ func TestCapturesIntoHostMemory(t *testing.T) {
 		sums, err := CaptureToHost(c, a, src, got, d.spans) // through the bounce buffer: a device cannot access this memory
 		if pinned {
 			copies := &deviceRegions{hostRegions: hostRegions{c: c, src: src}, a: a, spans: d.spans}
-			sums, err = copies.capture(got, func(run devicememory.Runner) error {
-				return run(func(lane device.Lane) error {
-					_, err := devicememory.Gather(lane, device.AddressOf(got), d.spans, d.regions, false)
-					return err
-				})
+			sums, err = copies.capture(got, func(lane device.Lane, which []int32) error {
+				_, err := lane.Gather(devicememory.Pieces(device.AddressOf(got), d.spans, which, slots.Selected(d.regions, which)), false)
+				return err
 			})
 		}
 		if err != nil {
