@@ -18,8 +18,11 @@ const (
 	sides
 )
 
-// trials is how many checkpoints a trial of each side has. The first one that a device de-duplicates is compared with none, or with one of long ago: it does not count.
-var trials = [sides]int{others: trial, duplicates: trial + 1}
+// A trial of de-duplication has so many checkpoints. The first is compared with none, or with one of long ago: it does not count. If too much of the second is new, it is the last.
+const (
+	firstDeduplicated = 2
+	mostDeduplicated  = trial + 1
+)
 
 // mostSure is the part of new bytes up to which de-duplication goes on before it is known what the other ways cost: they cross the link with more.
 const mostSure = 0.125
@@ -29,11 +32,11 @@ const mostFailed = 8
 
 // next is the side of the checkpoint that is captured now. few: little is new in differences, which are one of the other ways.
 func (r *removals) next(c *costs, few bool) side {
-	if r.begun[duplicates] < trials[duplicates] {
+	if r.begun[duplicates] < r.most() {
 		r.begun[duplicates]++
 		return duplicates
 	}
-	if n := r.begun[others]; n > 0 && n < trials[others] {
+	if n := r.begun[others]; n > 0 && n < trial {
 		r.begun[others]++
 		return others
 	}
@@ -46,9 +49,17 @@ func (r *removals) next(c *costs, few bool) side {
 	r.since, r.begun[worse] = 0, 1
 	if worse == duplicates {
 		c.begin(Deduplicated)
-		r.news.ignore, r.failed = true, 0
+		r.news, r.failed = news{ignore: true}, 0
 	}
 	return worse
+}
+
+// most is how many checkpoints the trial of de-duplication has, as far as is known.
+func (r *removals) most() int {
+	if r.news.few() {
+		return mostDeduplicated
+	}
+	return firstDeduplicated
 }
 
 // better is the side that costs less, if the best of the other ways is this one. What saves room may cost a little more than plain bytes.
@@ -77,7 +88,7 @@ func (r *removals) better(c *costs, best Way) side {
 // due tells whether the side that is not the better one is to be tried again.
 func (r *removals) due(c *costs, better side, best Way) bool {
 	switch {
-	case better == others && !c.knows(Deduplicated): // the flushes of the trial have not ended, or the device could not de-duplicate
+	case better == others && c.each[down][Deduplicated].count == 0: // the flushes of the trial have not ended, or the device could not de-duplicate
 		return r.since >= mostWait
 	case better == others:
 		return c.due(Deduplicated, best, r.since)

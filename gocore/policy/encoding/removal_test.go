@@ -101,7 +101,7 @@ func TestShortHistoriesOfADevice(t *testing.T) {
 		for queued := range 4 {
 			cost[Deduplicated] = x.cost
 			went, _ := deviceHistory{cost: cost, first: x.first, queued: queued}.play(New(Auto, codec.NoCompression), 24)
-			if few := x.first < mostSure; few && went[Deduplicated] < 24*3/5 || !few && went[Deduplicated] > trials[duplicates] {
+			if few := x.first < mostSure; few && went[Deduplicated] < 24*3/5 || !few && went[Deduplicated] > mostDeduplicated {
 				t.Errorf("%+v with %d queued: %v", x, queued, went)
 			}
 		}

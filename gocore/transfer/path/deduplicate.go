@@ -30,7 +30,10 @@ type DeviceLineage interface {
 	Dedup(lane device.Lane, all []lineage.Region, result device.Address, most int64, apart bool) (*lineage.Checkpoint, error)
 	// Finish makes the checkpoint the lineage's latest, from its metadata. It fails with ErrDeduplication if the checkpoint cannot be that.
 	Finish(metadata []byte) (*checkpoint.Deduplicated, error)
-	// HandOver lets the next checkpoint begin, while copies bring the first occurrences of this one. It is called after Finish.
+	// Refer makes the checkpoint need the copies of those to which it refers, once the one before has moved. It is called after Finish. It fails with ErrDeduplication if one of them
+	// has gone.
+	Refer(found *checkpoint.Deduplicated) error
+	// HandOver lets the next checkpoint begin, while copies bring the first occurrences of this one. It is called after Refer.
 	HandOver()
 	// Lose keeps the memory of the checkpoint from being used again: kernels may still use it.
 	Lose()
@@ -90,34 +93,47 @@ var (
 const partForCopy = 2 // a divisor
 
 // bringFirsts makes the checkpoint the lineage's latest, and brings its first occurrences to the host if the kernels have left them out.
-func (p *Path) bringFirsts(s *deviceSlot, k *lineage.Checkpoint, to, metadata []byte) (found *checkpoint.Deduplicated, err error) {
+func (p *Path) bringFirsts(s *deviceSlot, k *lineage.Checkpoint, to, metadata []byte) (*checkpoint.Deduplicated, error) {
+	l := p.encoder.onDevice
 	all, firsts := k.Bytes()
 	if !k.IsApart() || firsts == 0 {
-		return p.encoder.onDevice.Finish(metadata)
+		found, err := l.Finish(metadata)
+		if err == nil {
+			err = l.Refer(found)
+		}
+		return found, err
 	}
 	var gathered device.Event
-	reads := []model.Span{{Offset: s.at, Bytes: p.version.Layout.End()}}
-	gather := func() (err error) {
-		gathered, err = s.a.QueueReads(s.lane, devicememory.Flushes, reads, func() error { return k.Gather(s.lane) })
+	queue := func(work func() error) (err error) {
+		gathered, err = s.a.QueueReads(s.lane, devicememory.Flushes, []model.Span{{Offset: s.at, Bytes: p.version.Layout.End()}}, work)
 		return err
 	}
+	gather := func() error { return k.Gather(s.lane) }
 	few := firsts < all/partForCopy
+	var err error
 	if few { // the kernel works while the host reads the metadata
-		err = gather()
+		err = queue(gather)
 	}
+	var found *checkpoint.Deduplicated
 	var failed error
+	copies := false
 	if err == nil {
-		found, failed = p.encoder.onDevice.Finish(metadata)
+		found, failed = l.Finish(metadata)
 	}
 	if err == nil && failed == nil && !few {
-		if pieces := firstsOf(found); firsts/int64(len(pieces)) < LeastCopied {
-			err = gather()
+		pieces := firstsOf(found)
+		if copies = firsts/int64(len(pieces)) >= LeastCopied; copies {
+			err = queue(func() error { return s.copyFirsts(pieces, to) })
 		} else {
-			gathered, err = s.a.QueueReads(s.lane, devicememory.Flushes, reads, func() error { return s.copyFirsts(pieces, to) })
-			p.encoder.onDevice.HandOver()
+			err = queue(gather)
 		}
 	}
-	if err = s.a.Finish(gathered, err); err != nil { // before what Finish said: the kernels may not have ended
+	if err == nil && failed == nil {
+		if failed = l.Refer(found); failed == nil && copies { // the copies are behind those of the checkpoint before: the link is not idle meanwhile
+			l.HandOver()
+		}
+	}
+	if err = s.a.Finish(gathered, err); err != nil { // before what Finish and Refer said: the kernels may not have ended
 		return nil, err
 	}
 	return found, failed

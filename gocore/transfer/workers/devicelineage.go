@@ -29,9 +29,11 @@ type deviceLineage struct {
 	number   uint32
 	running  *lineages.Checkpoint // that is not finished
 	finished bool                 // the lineage has the checkpoint as its latest
-	found    *checkpoint.Deduplicated
-	moving   *cache.Moving   // of the checkpoint, once its turn is over; nil: it is not
-	release  func(kept bool) // gives back the memory of the checkpoint; nil: it has none
+	// references are the numbers of the checkpoints to which it refers, once it is finished, and found what it was made, once it refers to them.
+	references []uint32
+	found      *checkpoint.Deduplicated
+	moving     *cache.Moving   // of the checkpoint, once its turn is over; nil: it is not
+	release    func(kept bool) // gives back the memory of the checkpoint; nil: it has none
 }
 
 // DeviceLineage returns the lineage to which the device of the transfer adds its checkpoint; nil if it is not de-duplicated there.
@@ -225,17 +227,23 @@ func (l *deviceLineage) Finish(metadata []byte) (*checkpoint.Deduplicated, error
 	if int64(m.Runs())*bytesOfRun > l.x.Rec.Size/mostOfMap {
 		return nil, path.ErrDeduplication
 	}
+	l.references = d.References
+	return &checkpoint.Deduplicated{Lineage: d.Seed, Number: l.number, Bytes: int64(d.Stored()), Map: m}, nil
+}
+
+// Refer implements path.DeviceLineage.
+func (l *deviceLineage) Refer(found *checkpoint.Deduplicated) error {
 	l.state.AwaitMoving()
 	l.s.Lock()
 	defer l.s.Leave()
-	all := l.objects(d.References)
+	all := l.objects(l.references)
 	if slices.Contains(all, nil) || !l.s.Engine.NeedParts(l.s.Now(), l.x.Obj, all, l.x.To) {
-		return nil, path.ErrDeduplication // the one that was on its way has not arrived, or has gone since
+		return path.ErrDeduplication // the one that was on its way has not arrived, or has gone since
 	}
 	l.state.ForgetMaps(l.hasNoCopy)
 	l.state.Mapped = append(l.state.Mapped, l.x.Obj)
-	l.found = &checkpoint.Deduplicated{Lineage: d.Seed, Number: l.number, Bytes: int64(d.Stored()), Map: m}
-	return l.found, nil
+	l.found = found
+	return nil
 }
 
 // Lose implements path.DeviceLineage. The lineage stays busy, so that no later checkpoint is de-duplicated with it.
