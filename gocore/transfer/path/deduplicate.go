@@ -54,9 +54,6 @@ func (p *Path) deduplicate(s *deviceSlot) error {
 	if err := copied.AwaitCopy(); err != nil {
 		return err
 	}
-	if err := errors.Join(copied.QueueChecksums(s.lane), copied.AwaitChecksums()); err != nil {
-		return err
-	}
 	l.Begin() // now: the capture may be behind work of the application that waits for another checkpoint
 	p.x.Begun(p.c.Now())
 	p.began = time.Now()
@@ -69,11 +66,15 @@ func (p *Path) deduplicate(s *deviceSlot) error {
 			return err
 		})
 	}
-	if err = s.a.Finish(last, err); err != nil {
+	summed := copied.QueueChecksums(s.lane) // behind the kernels: on the link they wait for the copies of the checkpoint before
+	if err = s.a.Finish(last, err); err != nil || summed != nil {
+		if summed = errors.Join(summed, copied.AwaitChecksums()); summed != nil {
+			return errors.Join(err, summed)
+		}
 		return p.orPlain(err)
 	}
 	at, n := k.Metadata()
-	found, err := p.bringFirsts(s, k, to, to[at:at+n])
+	found, err := p.bringFirsts(s, k, to, to[at:at+n], copied)
 	if err != nil {
 		return p.orPlain(err)
 	}
@@ -92,13 +93,14 @@ var (
 
 const partForCopy = 2 // a divisor
 
-// bringFirsts makes the checkpoint the lineage's latest, and brings its first occurrences to the host if the kernels have left them out.
-func (p *Path) bringFirsts(s *deviceSlot, k *lineage.Checkpoint, to, metadata []byte) (*checkpoint.Deduplicated, error) {
+// bringFirsts makes the checkpoint the lineage's latest, and brings its first occurrences to the host if the kernels have left them out. It ends the completion of its capture, whose
+// checksums are queued.
+func (p *Path) bringFirsts(s *deviceSlot, k *lineage.Checkpoint, to, metadata []byte, copied *pending.Completion) (*checkpoint.Deduplicated, error) {
 	l := p.encoder.onDevice
 	all, firsts := k.Bytes()
 	if !k.IsApart() || firsts == 0 {
 		found, err := l.Finish(metadata)
-		if err == nil {
+		if err = errors.Join(err, copied.AwaitChecksums()); err == nil {
 			err = l.Refer(found)
 		}
 		return found, err
@@ -128,6 +130,7 @@ func (p *Path) bringFirsts(s *deviceSlot, k *lineage.Checkpoint, to, metadata []
 			err = queue(gather)
 		}
 	}
+	err = errors.Join(err, copied.AwaitChecksums())
 	if err == nil && failed == nil {
 		if failed = l.Refer(found); failed == nil && copies { // the copies are behind those of the checkpoint before: the link is not idle meanwhile
 			l.HandOver()
