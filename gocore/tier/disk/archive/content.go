@@ -28,8 +28,8 @@ type chunk struct {
 }
 
 // pack says where the rooms of a batch lie in a pack that begins at an offset of the space.
-func (c *cloud) pack(batch []*task, start int64) *content {
-	p, to := c.push, &content{hash: xxh3.New()}
+func (b *bucketPush) pack(batch []*task, start int64) *content {
+	p, to := b.push, &content{hash: xxh3.New()}
 	for i := range p.ranks {
 		for _, t := range batch {
 			for k, x := range t.parts {
@@ -120,7 +120,7 @@ func (x *part) unread(err error) {
 }
 
 // prove compares the parts of a batch whose bytes are not plain with their checksums, in the ranks' stores, and notes which bytes these are.
-func (c *cloud) prove(batch []*task) error {
+func (b *bucketPush) prove(batch []*task) error {
 	var all []*part
 	for _, t := range batch {
 		for _, x := range t.parts {
@@ -131,7 +131,7 @@ func (c *cloud) prove(batch []*task) error {
 		}
 	}
 	var next atomic.Int64
-	return c.push.workers(len(all), func(failed *atomic.Bool) (err error) {
+	return b.push.workers(len(all), func(failed *atomic.Bool) (err error) {
 		buffer, err := memory.Map(bufferPurpose, copyBytes)
 		if err != nil {
 			return err
