@@ -15,7 +15,7 @@ from .switches import wants_s3
 PROGRAM = "velocpy-s3"
 MODULE = Path("s3")
 #: What the program shares with the core.
-SOURCES = (MODULE, Path("gocore", "base", "lane"))
+SOURCES = (MODULE, Path("gocore", "base", "wire"))
 GO_SETTINGS = ("GOVERSION", "GOOS", "GOARCH", "GOAMD64", "GOARM64", "GOFLAGS", "GOEXPERIMENT")
 SUFFIXES = {".go", ".mod", ".sum"}
 

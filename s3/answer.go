@@ -12,19 +12,19 @@ import (
 
 	"github.com/minio/minio-go/v7"
 
-	"velocpy/gocore/base/lane"
+	"velocpy/gocore/base/wire"
 )
 
 // checksumHeader makes the server compare the bytes that it has got with their CRC-32C. The header is signed, so the body need not be.
 const checksumHeader = "X-Amz-Checksum-Crc32c"
 
-// answer carries a request out. The costs of requests of other lanes at the same time may be counted here or there, and all of them once.
-func (c *client) answer(q *lane.Request, body []byte, room func(int64) ([]byte, error)) (r lane.Reply, reply []byte) {
+// answer carries a request out. The costs of requests of other connections at the same time may be counted here or there, and all of them once.
+func (c *client) answer(q *wire.Request, body []byte, room func(int64) ([]byte, error)) (r wire.Reply, reply []byte) {
 	within := smallWithin + time.Duration(max(q.Bytes, int64(len(body)))/slowestRate)*time.Second
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	var err error
-	if q.Op == lane.Get {
+	if q.Op == wire.Get {
 		reply, err = c.get(ctx, q, room)
 	} else {
 		err = c.do(ctx, q, body, &r)
@@ -36,33 +36,33 @@ func (c *client) answer(q *lane.Request, body []byte, room func(int64) ([]byte, 
 	return r, reply
 }
 
-func (c *client) do(ctx context.Context, q *lane.Request, body []byte, r *lane.Reply) (err error) {
+func (c *client) do(ctx context.Context, q *wire.Request, body []byte, r *wire.Reply) (err error) {
 	switch q.Op {
-	case lane.Put:
+	case wire.Put:
 		return c.put(ctx, q, body)
-	case lane.List:
+	case wire.List:
 		return c.list(ctx, q, r)
-	case lane.Delete:
+	case wire.Delete:
 		return c.remove(ctx, q)
-	case lane.Begin:
+	case wire.Begin:
 		o := minio.PutObjectOptions{UserMetadata: map[string]string{"X-Amz-Checksum-Algorithm": "CRC32C"}}
 		r.Upload, err = c.NewMultipartUpload(ctx, q.Bucket, q.Key, o)
 		return err
-	case lane.Part:
+	case wire.Part:
 		r.Tag, err = c.part(ctx, q, body)
 		return err
-	case lane.Complete:
+	case wire.Complete:
 		return c.complete(ctx, q)
-	case lane.Abort:
+	case wire.Abort:
 		return c.AbortMultipartUpload(ctx, q.Bucket, q.Key, q.Upload)
-	case lane.Uploads:
+	case wire.Uploads:
 		return c.uploads(ctx, q, r)
 	}
 	return errors.New("an operation that this program does not know")
 }
 
 // get reads bytes of an object. minio-go does not repeat a request whose reply was cut in the middle, so this function does.
-func (c *client) get(ctx context.Context, q *lane.Request, room func(int64) ([]byte, error)) ([]byte, error) {
+func (c *client) get(ctx context.Context, q *wire.Request, room func(int64) ([]byte, error)) ([]byte, error) {
 	p, err := room(q.Bytes)
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (c *client) get(ctx context.Context, q *lane.Request, room func(int64) ([]b
 
 // getSome reads the rest of a range, and returns how much of it has come. A range beyond the object's end is cut. began tells whether the server has begun to
 // send it.
-func (c *client) getSome(ctx context.Context, q *lane.Request, done int64, p []byte) (n int, began bool, err error) {
+func (c *client) getSome(ctx context.Context, q *wire.Request, done int64, p []byte) (n int, began bool, err error) {
 	var o minio.GetObjectOptions
 	from := q.From + done
 	o.Set("Range", "bytes="+strconv.FormatInt(from, 10)+"-"+strconv.FormatInt(from+int64(len(p))-1, 10))
@@ -96,7 +96,7 @@ func (c *client) getSome(ctx context.Context, q *lane.Request, done int64, p []b
 	return n, true, err
 }
 
-func (c *client) put(ctx context.Context, q *lane.Request, body []byte) error {
+func (c *client) put(ctx context.Context, q *wire.Request, body []byte) error {
 	o := minio.PutObjectOptions{UserMetadata: map[string]string{checksumHeader: q.Sum}, DisableContentSha256: true}
 	if q.New {
 		o.SetMatchETagExcept("*")
@@ -105,7 +105,7 @@ func (c *client) put(ctx context.Context, q *lane.Request, body []byte) error {
 	return err
 }
 
-func (c *client) list(ctx context.Context, q *lane.Request, r *lane.Reply) error {
+func (c *client) list(ctx context.Context, q *wire.Request, r *wire.Reply) error {
 	var got minio.ListBucketV2Result
 	came := make(chan error, 1)
 	go func() { // minio-go takes no context for one page of a listing
@@ -122,17 +122,17 @@ func (c *client) list(ctx context.Context, q *lane.Request, r *lane.Reply) error
 		return ctx.Err()
 	}
 	for _, x := range got.Contents {
-		r.Objects = append(r.Objects, lane.Object{Key: x.Key, Bytes: x.Size, Age: c.counts.age(x.LastModified), ETag: x.ETag})
+		r.Objects = append(r.Objects, wire.Object{Key: x.Key, Bytes: x.Size, Age: c.counts.age(x.LastModified), ETag: x.ETag})
 	}
 	r.More = got.IsTruncated
 	return nil
 }
 
 // remove removes objects. One that is gone already is no error.
-func (c *client) remove(ctx context.Context, q *lane.Request) error {
+func (c *client) remove(ctx context.Context, q *wire.Request) error {
 	for _, key := range q.Keys {
 		if err := c.RemoveObject(ctx, q.Bucket, key, minio.RemoveObjectOptions{}); err != nil {
-			if why, _ := explain(err); why != lane.Absent {
+			if why, _ := explain(err); why != wire.Absent {
 				return err
 			}
 		}
@@ -140,13 +140,13 @@ func (c *client) remove(ctx context.Context, q *lane.Request) error {
 	return nil
 }
 
-func (c *client) part(ctx context.Context, q *lane.Request, body []byte) (lane.Tag, error) {
+func (c *client) part(ctx context.Context, q *wire.Request, body []byte) (wire.Tag, error) {
 	o := minio.PutObjectPartOptions{CustomHeader: http.Header{checksumHeader: {q.Sum}}, DisableContentSha256: true}
 	got, err := c.PutObjectPart(ctx, q.Bucket, q.Key, q.Upload, q.Number, bytes.NewReader(body), int64(len(body)), o)
-	return lane.Tag{Number: q.Number, ETag: got.ETag, Sum: q.Sum}, err
+	return wire.Tag{Number: q.Number, ETag: got.ETag, Sum: q.Sum}, err
 }
 
-func (c *client) complete(ctx context.Context, q *lane.Request) error {
+func (c *client) complete(ctx context.Context, q *wire.Request) error {
 	parts := make([]minio.CompletePart, len(q.Parts))
 	for i, tag := range q.Parts {
 		parts[i] = minio.CompletePart{PartNumber: tag.Number, ETag: tag.ETag, ChecksumCRC32C: tag.Sum}
@@ -158,13 +158,13 @@ func (c *client) complete(ctx context.Context, q *lane.Request) error {
 // mostUploads bounds a listing of uploads.
 const mostUploads = 1000
 
-func (c *client) uploads(ctx context.Context, q *lane.Request, r *lane.Reply) error {
+func (c *client) uploads(ctx context.Context, q *wire.Request, r *wire.Reply) error {
 	got, err := c.ListMultipartUploads(ctx, q.Bucket, q.Prefix, "", "", "", mostUploads)
 	if err != nil {
 		return err
 	}
 	for _, x := range got.Uploads {
-		r.Objects = append(r.Objects, lane.Object{Key: x.Key, Upload: x.UploadID, Age: c.counts.age(x.Initiated)})
+		r.Objects = append(r.Objects, wire.Object{Key: x.Key, Upload: x.UploadID, Age: c.counts.age(x.Initiated)})
 	}
 	r.More = got.IsTruncated
 	return nil

@@ -1,5 +1,5 @@
-// Command velocpy-s3 sends the requests of a core to an object store. Its arguments are the numbers of the descriptors of its lanes. It serves each lane in a
-// goroutine, and ends when the core has closed them all, or has died.
+// Command velocpy-s3 sends the requests of a core to an object store. Its arguments are the descriptors of the sockets that connect it to the core. It serves each
+// connection in a goroutine, and ends when the core has closed them all, or has died.
 //
 // It takes the endpoint, the region and the credentials from its environment, from the files in ~/.aws, or from the instance's metadata, as other clients do.
 package main
@@ -12,10 +12,10 @@ import (
 	"sync"
 	"time"
 
-	"velocpy/gocore/base/lane"
+	"velocpy/gocore/base/wire"
 )
 
-// parentEvery is how often the program looks whether the process that started it is still there: a child that this one has forked may keep the lanes open.
+// parentEvery is how often the program looks whether the process that started it is still there: a child that this one has forked may keep the sockets open.
 const parentEvery = 5 * time.Second
 
 func main() {
@@ -36,13 +36,13 @@ func main() {
 		busy.Add(1)
 		go func() {
 			defer busy.Done()
-			serve(os.NewFile(uintptr(fd), "lane"), client, err)
+			serve(os.NewFile(uintptr(fd), "connection"), client, err)
 		}()
 	}
 	busy.Wait()
 }
 
-// serve answers the requests of a lane until it is closed. unusable says why no request can be sent; nil: they can.
+// serve answers the requests of a connection until it is closed. unusable says why no request can be sent; nil: they can.
 func serve(socket *os.File, client *client, unusable error) {
 	defer socket.Close()
 	for serveOne(socket, client, unusable) == nil {
@@ -53,7 +53,7 @@ func serve(socket *os.File, client *client, unusable error) {
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 func serveOne(socket *os.File, client *client, unusable error) error {
-	var buffer *[]byte // none while the lane waits for a request
+	var buffer *[]byte // none while the connection waits for a request
 	defer func() {
 		if buffer != nil {
 			buffers.Put(buffer)
@@ -68,18 +68,18 @@ func serveOne(socket *os.File, client *client, unusable error) error {
 		}
 		return (*buffer)[:n], nil
 	}
-	var q lane.Request
-	body, err := lane.Read(socket, &q, room)
+	var q wire.Request
+	body, err := wire.Read(socket, &q, room)
 	if err != nil {
 		return err
 	}
-	r, reply := lane.Reply{Why: lane.Refused}, []byte(nil)
+	r, reply := wire.Reply{Why: wire.Refused}, []byte(nil)
 	if unusable != nil {
 		r.Text = unusable.Error()
 	} else {
 		r, reply = client.answer(&q, body, room)
 	}
-	return lane.Write(socket, &r, reply)
+	return wire.Write(socket, &r, reply)
 }
 
 // cause is an error without the address that a request was sent to: signatures may be part of that.

@@ -49,8 +49,8 @@ type LineageArea struct {
 	taken    []model.Span // by offset
 	lineages map[string]*DeviceLineage
 	uses     uint64
-	warned   bool
-	settled  bool // the work of checkpoints that lay there has ended
+	warned   map[error]bool // causes of which a warning was given
+	settled  bool           // the work of checkpoints that lay there has ended
 }
 
 // DeviceLineage is the state of one history on one device. The turn of its area guards it.
@@ -159,11 +159,16 @@ func (ar *LineageArea) Settle(a *devicememory.Memory) error {
 	return err
 }
 
-// WarnOnce tells, once, that a warning about the memory is due.
-func (ar *LineageArea) WarnOnce() bool {
-	due := !ar.warned
-	ar.warned = true
-	return due
+// WarnOnce tells, once for each cause, that a warning is due.
+func (ar *LineageArea) WarnOnce(cause error) bool {
+	if ar.warned[cause] {
+		return false
+	}
+	if ar.warned == nil {
+		ar.warned = map[error]bool{}
+	}
+	ar.warned[cause] = true
+	return true
 }
 
 // EndOthers gives back the memory of histories that are not de-duplicated any more by the methods with which they began. method tells that of a history.
@@ -201,8 +206,8 @@ func (la *lineageAreas) EndIdleLineages() {
 }
 
 // Lineage returns the state of a history, for a checkpoint with these regions: that which there is, or a new one, with longer chunks if those of the old one need too much memory. A new
-// one may cost other histories theirs. nil: the memory does not suffice.
-func (ar *LineageArea) Lineage(history string, m *DeviceMethod, a *devicememory.Memory, regions []lineage.Region) *DeviceLineage {
+// one may cost other histories theirs. It fails with ErrArea or ErrOthers where the memory does not suffice, and with an error of package lineage for regions that no lineage takes.
+func (ar *LineageArea) Lineage(history string, m *DeviceMethod, a *devicememory.Memory, regions []lineage.Region) (*DeviceLineage, error) {
 	chunk := m.Chunk
 	ar.uses++
 	if l := ar.lineages[history]; l != nil {
@@ -212,22 +217,47 @@ func (ar *LineageArea) Lineage(history string, m *DeviceMethod, a *devicememory.
 			has = l.hasRoom(regions)
 		}
 		if chunk = 2 * l.Lineage.Options().Chunk; has || chunk > difference.MaxChunk {
-			return l
+			return l, nil
 		}
 		ar.end(history)
 	}
 	for {
-		for each := chunk; each <= difference.MaxChunk; each *= 2 {
-			if l := ar.begin(m, each, a, regions); l != nil {
-				l.used = ar.uses
-				ar.lineages[history] = l
-				return l
-			}
+		l, err := ar.beginFrom(m, chunk, a, regions)
+		if err == nil {
+			l.used = ar.uses
+			ar.lineages[history] = l
+			return l, nil
+		}
+		if !isShort(err) {
+			return nil, err
 		}
 		if !ar.endUnused() {
-			return nil
+			return nil, ar.shortage(nil, m, a, regions)
 		}
 	}
+}
+
+// beginFrom is begin with chunks of a length, or with longer ones where that is too little. The error is that of the longest.
+func (ar *LineageArea) beginFrom(m *DeviceMethod, chunk int, a *devicememory.Memory, regions []lineage.Region) (l *DeviceLineage, err error) {
+	for ; chunk <= difference.MaxChunk; chunk *= 2 {
+		if l, err = ar.begin(m, chunk, a, regions); err == nil {
+			return l, nil
+		}
+	}
+	return nil, err
+}
+
+// shortage is the cause for which there is no memory for a checkpoint of a lineage, or of a new one (nil): ErrOthers if there would be enough without other histories, else ErrArea.
+func (ar *LineageArea) shortage(of *DeviceLineage, m *DeviceMethod, a *devicememory.Memory, regions []lineage.Region) error {
+	if others := len(ar.lineages); others == 0 || others == 1 && of != nil {
+		return ErrArea
+	}
+	alone := &LineageArea{at: ar.at, bytes: ar.bytes}
+	_, err := alone.beginFrom(m, m.Chunk, a, regions)
+	if err == nil {
+		err = ErrOthers
+	}
+	return err
 }
 
 // hasRoom tells whether there is memory for the next checkpoint, with these regions. Where that is not the question, it says so, too.
@@ -236,7 +266,7 @@ func (l *DeviceLineage) hasRoom(regions []lineage.Region) bool {
 	if err == nil {
 		release(false)
 	}
-	return !IsShort(err)
+	return !isShort(err)
 }
 
 // unused is how many checkpoints of other histories have to be de-duplicated before a history loses its memory to a new one: histories that take turns must not lose theirs each time.
@@ -265,8 +295,8 @@ func (ar *LineageArea) end(history string) {
 	delete(ar.lineages, history)
 }
 
-// begin begins a lineage, unless a checkpoint with these regions needs more memory than there is.
-func (ar *LineageArea) begin(m *DeviceMethod, chunk int, a *devicememory.Memory, regions []lineage.Region) *DeviceLineage {
+// begin begins a lineage, unless a checkpoint with these regions needs more memory than there is (ErrArea), or no lineage takes them.
+func (ar *LineageArea) begin(m *DeviceMethod, chunk int, a *devicememory.Memory, regions []lineage.Region) (*DeviceLineage, error) {
 	o := lineage.Options{
 		Method: m.Method, Chunk: chunk, Seed: rand.Uint64(), MaxReferences: object.DefaultSources, Blocks: true,
 		Entries: int(max(0, min((ar.free()/recordOfArea-device.RecordHead)/(device.RecordBytes(1)-device.RecordHead), recordOfChunks*chunksOf(regions, chunk), device.MostDedupChunks))),
@@ -274,46 +304,54 @@ func (ar *LineageArea) begin(m *DeviceMethod, chunk int, a *devicememory.Memory,
 	l := &DeviceLineage{Objects: map[uint32]*engine.Object{}, Next: 1, area: ar, memory: a, method: m}
 	var ok bool
 	if l.record, ok = ar.take(max(o.RecordBytes(), areaAlign)); !ok {
-		return nil
+		return nil, ErrArea
 	}
 	var err error
-	if l.Lineage, err = lineage.New(o, a.Address(l.record.Offset)); err == nil && l.suffices(regions) {
-		return l
+	if l.Lineage, err = lineage.New(o, a.Address(l.record.Offset)); err == nil {
+		err = l.requireRoom(regions)
 	}
-	ar.give(l.record)
+	if err != nil {
+		ar.give(l.record)
+		return nil, err
+	}
+	return l, nil
+}
+
+// requireRoom fails with ErrArea unless there is memory for a checkpoint with these regions, and for the next one, whose regions may be a little larger: it has the digests of both then.
+func (l *DeviceLineage) requireRoom(regions []lineage.Region) error {
+	need, err := l.Lineage.Need(l.Next, regions)
+	if err != nil {
+		return err
+	}
+	for _, bytes := range []int64{need.Digests / 8 * 9, need.Digests / 8 * 9, need.Scratch / 8 * 9} {
+		s, ok := l.area.take(bytes)
+		if !ok {
+			return ErrArea
+		}
+		defer l.area.give(s)
+	}
 	return nil
 }
 
-// suffices tells whether there is memory for a checkpoint with these regions, and for the next one, whose regions may be a little larger: it has the digests of both then.
-func (l *DeviceLineage) suffices(regions []lineage.Region) bool {
-	need, err := l.Lineage.Need(l.Next, regions)
-	if err != nil {
-		return false
-	}
-	fits := true
-	for _, bytes := range []int64{need.Digests / 8 * 9, need.Digests / 8 * 9, need.Scratch / 8 * 9} {
-		s, ok := l.area.take(bytes)
-		fits = fits && ok
-		defer l.area.give(s)
-	}
-	return fits
-}
+// Causes for which a device does not de-duplicate a checkpoint.
+var (
+	// ErrArea: the checkpoint needs more memory than the area has.
+	ErrArea = errors.New("the digests of a checkpoint's chunks, and the memory of the kernels, need more than the twentieth of the device's tier that they may take")
+	// ErrOthers: the area has enough for the checkpoint, and other histories have taken too much of that.
+	ErrOthers = errors.New("the digests of other histories leave too little of the twentieth of the device's tier that those of all histories may take")
+	// ErrResult: the room of the checkpoint on the host is too little for what the kernels may write.
+	ErrResult = errors.New("the room of the checkpoint on the host is less than de-duplication may write")
+)
 
-// errArea is the error of a checkpoint that needs more memory than the area has.
-var errArea = errors.New("the digests of the checkpoint, and the memory of the kernels, need more of the device's tier than de-duplication may take")
-
-// errResult is the error of a checkpoint for whose result there is too little room on the host.
-var errResult = errors.New("the host has too little room for what de-duplication may write")
-
-// IsShort tells whether an error of Memory says that the area has too little.
-func IsShort(err error) bool { return errors.Is(err, errArea) }
+// isShort tells whether an error says that there is too little memory in the area.
+func isShort(err error) bool { return errors.Is(err, ErrArea) || errors.Is(err, ErrOthers) }
 
 // Memory returns memory for the next checkpoint, with these regions; the result is the caller's, and may have so many bytes at the most. release is called once it has been
 // de-duplicated, or not.
 func (l *DeviceLineage) Memory(regions []lineage.Region, most int64) (m lineage.Memory, release func(kept bool), err error) {
 	need, err := l.Lineage.Need(l.Next, regions)
 	if err == nil && need.Result > most {
-		err = errResult
+		err = ErrResult
 	}
 	if err != nil {
 		return m, nil, err
@@ -321,13 +359,13 @@ func (l *DeviceLineage) Memory(regions []lineage.Region, most int64) (m lineage.
 	ar := l.area
 	scratch, ok := ar.takeLast(need.Scratch)
 	if !ok {
-		return m, nil, errArea
+		return m, nil, ar.shortage(l, l.method, l.memory, regions)
 	}
 	var digests model.Span
 	if need.Digests > 0 {
 		if digests, ok = ar.take(need.Digests); !ok {
 			ar.give(scratch)
-			return m, nil, errArea
+			return m, nil, ar.shortage(l, l.method, l.memory, regions)
 		}
 		m.Digests = l.memory.Address(digests.Offset)
 	}

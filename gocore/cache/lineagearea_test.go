@@ -1,13 +1,20 @@
 package cache
 
 import (
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"velocpy/gocore/device/hostdevice"
+	"velocpy/gocore/device/lineage"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/reduction/difference"
+	"velocpy/gocore/tier/devicememory"
 )
 
 // What an area gives out lies in it, and does not overlap. What was given back is given out again.
@@ -91,5 +98,77 @@ func TestMapsAreForgotten(t *testing.T) {
 	}
 	if len(l.Mapped) != 10 || slices.ContainsFunc(l.Mapped, func(o *engine.Object) bool { return gone[o] }) {
 		t.Errorf("%d are kept", len(l.Mapped))
+	}
+}
+
+// A checkpoint that gets no memory is told why: its digests are too large for the area, other histories have the memory, the host has too little room, or no lineage takes the regions.
+func TestWhyAnAreaHasNoMemory(t *testing.T) {
+	a, err := devicememory.Open(hostdevice.New(hostdevice.Options{}), 0, 1<<20, devicememory.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = a.Close() }()
+	m := &DeviceMethod{Method: difference.Tree, Chunk: 256}
+	of := func(bytes int64, names ...string) (all []lineage.Region) {
+		for _, name := range names {
+			all = append(all, lineage.Region{Name: name, Bytes: bytes})
+		}
+		return all
+	}
+	long := strings.Repeat("n", difference.MaxName+1)
+	for name, c := range map[string]struct {
+		regions []lineage.Region
+		others  int   // histories that have begun before, each with a checkpoint of 1 MiB
+		most    int64 // bytes of the result
+		want    error
+	}{
+		"fits":                  {of(1<<20, "u", "v"), 0, 1 << 30, nil},
+		"too large":             {of(1<<30, "u"), 0, 1 << 30, ErrArea},
+		"too large with others": {of(1<<30, "u"), 8, 1 << 30, ErrArea},
+		"others":                {of(8<<20, "u"), 8, 1 << 30, ErrOthers},
+		"no room on the host":   {of(1<<20, "u"), 0, 1 << 10, ErrResult},
+		"a long name":           {of(1<<20, long), 0, 1 << 30, lineage.ErrRegion},
+		"a name twice":          {of(1<<20, "u", "u"), 0, 1 << 30, lineage.ErrRegion},
+		"a long name, others":   {of(1<<20, long), 8, 1 << 30, lineage.ErrRegion},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ar := &LineageArea{bytes: 512 << 10, lineages: map[string]*DeviceLineage{}}
+			for i := range c.others {
+				_, _ = ar.Lineage(fmt.Sprint(i), m, a, of(1<<20, "u")) // the last ones find no memory
+			}
+			l, err := ar.Lineage("h", m, a, c.regions)
+			if err == nil {
+				_, _, err = l.Memory(c.regions, c.most)
+			}
+			if !errors.Is(err, c.want) {
+				t.Errorf("%v, not %v", err, c.want)
+			}
+		})
+	}
+}
+
+// A lineage that there is gets no memory for a checkpoint that has become larger: because of its size, or of other histories.
+func TestWhyALineageHasNoMemory(t *testing.T) {
+	a, err := devicememory.Open(hostdevice.New(hostdevice.Options{}), 0, 1<<20, devicememory.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = a.Close() }()
+	m := &DeviceMethod{Method: difference.Tree, Chunk: difference.MaxChunk}
+	for want, bytes := range map[error]int64{ErrArea: 1 << 30, ErrOthers: 7 << 20} {
+		ar := &LineageArea{bytes: 512 << 10, lineages: map[string]*DeviceLineage{}}
+		for _, history := range []string{"h", "g", "f", "e"} {
+			if _, err := ar.Lineage(history, m, a, []lineage.Region{{Name: "u", Bytes: 1 << 20}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		larger := []lineage.Region{{Name: "u", Bytes: bytes}}
+		l, err := ar.Lineage("h", m, a, larger)
+		if err == nil {
+			_, _, err = l.Memory(larger, 1<<40)
+		}
+		if !errors.Is(err, want) {
+			t.Errorf("%v, not %v", err, want)
+		}
 	}
 }

@@ -14,22 +14,22 @@ import (
 // errNoRepair: an archive in a bucket is not repaired.
 var errNoRepair = errors.New("an archive in a bucket cannot be repaired there; `velocpy pull` makes stores of what can be read")
 
-// atOnce is how much of a pack a copy asks for at once: as many requests as there are lanes, of the length of a read.
+// atOnce is how much of a pack a copy asks for at once: as many requests as there are connections, of the length of a read.
 const atOnce = 32 << 20
 
-// useLanes makes the sockets of a program velocpy-s3 the way to buckets that are opened from now on.
-func (d *Desk) useLanes(q *Request) ([]byte, error) {
-	lanes, err := bucket.NewLanes(q.Descriptors)
+// useConnections makes the sockets of a program velocpy-s3 the way to buckets that are opened from now on.
+func (d *Desk) useConnections(q *Request) ([]byte, error) {
+	connections, err := bucket.NewConnections(q.Descriptors)
 	if err != nil {
 		return nil, err
 	}
-	d.Buckets.Use(lanes)
+	d.Buckets.Use(connections)
 	return answer(struct{}{}, nil)
 }
 
 func (d *Desk) at(place string) (*bucket.Bucket, error) {
 	if d.Buckets == nil {
-		return nil, bucket.ErrNoLanes
+		return nil, bucket.ErrNoProgram
 	}
 	return d.Buckets.At(place)
 }
@@ -40,7 +40,7 @@ func (d *Desk) source(q *Request) (durable.Options, error) {
 		return d.options(q), nil
 	}
 	if d.Buckets == nil {
-		return durable.Options{}, bucket.ErrNoLanes
+		return durable.Options{}, bucket.ErrNoProgram
 	}
 	o, err := FromBucket(d.Buckets, string(q.Path))
 	o.Describes, o.Annotates = d.Describes, d.Annotates
@@ -95,7 +95,7 @@ func ExplainBucket(err error, place string) *status.Error {
 		return status.Wrap(status.Locked, why(bucket.ErrConflict), "another process keeps changing the archive in %q; what this one has committed is there", place)
 	case errors.Is(err, bucket.ErrFull):
 		return status.Wrap(status.Invalid, err, "the archive is full")
-	case errors.Is(err, bucket.ErrNoLanes):
+	case errors.Is(err, bucket.ErrNoProgram):
 		return status.Wrap(status.Unavailable, err, "the archive in %q cannot be reached", place).AtTier(status.TierArchive)
 	case errors.Is(err, unix.EROFS):
 		return nil // as of a directory

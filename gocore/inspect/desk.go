@@ -58,8 +58,8 @@ func (d *Desk) do(q *Request, data []byte, room int) ([]byte, error) {
 	switch q.Op {
 	case "open":
 		return d.open(q)
-	case "lanes":
-		return d.useLanes(q)
+	case "connections":
+		return d.useConnections(q)
 	case "collect":
 		if bucket.IsPlace(string(q.Path)) {
 			return d.collectBucket(q)

@@ -56,7 +56,7 @@ type Request struct {
 	At   int64  `json:"at"`   // where in the copy, or, of a write, in the archive
 	Sum  uint64 `json:"sum"`  // that the rank has told which has read the bytes
 
-	Descriptors []int   `json:"descriptors"` // lanes: the sockets of the program velocpy-s3
+	Descriptors []int   `json:"descriptors"` // connections: the sockets of the program velocpy-s3
 	Age         float64 `json:"age"`         // collect, in a bucket: seconds that what is removed is old, at least
 
 	Milliseconds int64    `json:"milliseconds"` // step, backup_step, push_step: duration

@@ -39,7 +39,7 @@ var layers = []struct {
 	{"tier/disk", []string{"tier", "tier/disk/", "policy/engine", "checkpoint", "base/", "model"}},
 	{"tier/disk/durable", []string{"tier", "tier/disk/", "reduction/codec", "reduction/difference", "reduction/object", "base/", "model"}},
 	{"tier/disk/archive", []string{"tier/disk/", "policy/aggregation", "base/", "model"}},
-	{"tier/disk/bucket/buckettest", []string{"base/lane"}},
+	{"tier/disk/bucket/buckettest", []string{"base/wire"}},
 	{"tier/disk/bucket", []string{"tier/disk/journal", "tier/disk/segment", "base/"}},
 	{"tier/disk/segment", []string{"tier", "base/"}},
 	{"tier/disk/", []string{"base/", "model"}},

@@ -417,8 +417,8 @@ def test_a_server_that_keeps_failing_ends_the_push(proxy: Proxy, place: str, tmp
 # Several writers.
 
 
-class Lane:
-    """A lane of a program velocpy-s3 of its own, spoken to as gocore/base/lane says."""
+class Connection:
+    """A connection to a program velocpy-s3 of its own, with the messages of gocore/base/wire."""
 
     def __init__(self) -> None:
         self._ours, theirs = socket.socketpair()
@@ -446,18 +446,18 @@ _SUMS = ["Yp4a4A==", "kPWZ4w==", "g6VqFw==", "cc7pFA==", "pQSN/w==", "V28O/A==",
 
 def test_of_writers_of_one_object_one_wins(reached: Server, prefix: str) -> None:
     """What the order of commits rests on: a conditional PUT, of which the server lets one through."""
-    lanes = [Lane() for _ in _SUMS]
+    connections = [Connection() for _ in _SUMS]
     for number in range(20):
         key = f"{prefix}/{number}"
-        together = threading.Barrier(len(lanes))
+        together = threading.Barrier(len(connections))
         answers: dict[int, Any] = {}
 
         def put(writer: int, key: str = key, together: threading.Barrier = together, to: Any = answers) -> None:
             together.wait()
             body = str(writer).encode()
-            to[writer], _ = lanes[writer].ask(body, op="put", key=key, new=True, sum=_SUMS[writer])
+            to[writer], _ = connections[writer].ask(body, op="put", key=key, new=True, sum=_SUMS[writer])
 
-        threads = [threading.Thread(target=put, args=(writer,)) for writer in range(len(lanes))]
+        threads = [threading.Thread(target=put, args=(writer,)) for writer in range(len(connections))]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -465,8 +465,8 @@ def test_of_writers_of_one_object_one_wins(reached: Server, prefix: str) -> None
         (winner,) = (writer for writer, answer in answers.items() if not answer.get("why"))
         assert {answer.get("why") for writer, answer in answers.items() if writer != winner} == {"exists"}
         assert (reached.folder / BUCKET / prefix / str(number)).read_bytes() == str(winner).encode()
-    for lane in lanes:
-        lane.close()
+    for connection in connections:
+        connection.close()
 
 
 def test_of_two_pushes_one_begins_again(proxy: Proxy, prefix: str, place: str, server: Server, tmp_path: Path) -> None:

@@ -77,8 +77,9 @@ func (l *deviceLineage) Dedup(lane device.Lane, all []lineages.Region, result de
 	if !l.isWanted(name) {
 		return nil, path.ErrDeduplication
 	}
-	if l.state = l.area.Lineage(name, l.method, l.a, all); l.state == nil {
-		return nil, l.short()
+	var err error
+	if l.state, err = l.area.Lineage(name, l.method, l.a, all); err != nil {
+		return nil, l.leaveToHost(err)
 	}
 	w := l.state.Lineage
 	if w.Changed() {
@@ -109,23 +110,32 @@ func (l *deviceLineage) isWanted(history string) bool {
 
 // memory returns memory for the checkpoint.
 func (l *deviceLineage) memory(all []lineages.Region, most int64) (m lineages.Memory, err error) {
-	m, l.release, err = l.state.Memory(all, most)
-	switch {
-	case cache.IsShort(err):
-		return m, errors.Join(l.short(), err)
-	case err != nil:
-		return m, errors.Join(path.ErrDeduplication, err)
+	if m, l.release, err = l.state.Memory(all, most); err != nil {
+		return m, l.leaveToHost(err)
 	}
 	return m, nil
 }
 
-// short warns once that the memory does not suffice.
-func (l *deviceLineage) short() error {
-	if l.area.WarnOnce() {
-		logring.Add(logring.Warning, fmt.Sprintf("history %.80q: the digests of a checkpoint's chunks, and the memory of the kernels, need more than the twentieth of the device's "+
-			"tier that they may take, so it goes to the host as it is, and is de-duplicated on its way to the disk; a larger budget of the device helps", l.x.Rec.Hist.Name))
+// remedies are the causes for which a device does not de-duplicate a checkpoint, and what helps.
+var remedies = []struct {
+	cause  error
+	remedy string
+}{
+	{cache.ErrArea, "it is de-duplicated on its way to the disk, and a larger budget of the device helps"},
+	{cache.ErrOthers, "it is de-duplicated on its way to the disk, and a larger budget of the device helps, or fewer histories that it de-duplicates"},
+	{cache.ErrResult, "it is de-duplicated on its way to the disk, and longer chunks help"},
+	{lineages.ErrRegion, "regions with shorter and different names, or with fewer bytes together, help"},
+	{lineages.ErrBusy, "an earlier checkpoint has failed there, and a store that is opened anew de-duplicates again"},
+}
+
+// leaveToHost warns, once for each cause, that the device does not de-duplicate the checkpoint, and returns the error that makes its plain bytes move.
+func (l *deviceLineage) leaveToHost(why error) error {
+	for _, r := range remedies {
+		if errors.Is(why, r.cause) && l.area.WarnOnce(r.cause) {
+			logring.Add(logring.Warning, fmt.Sprintf("history %.80q: %v, so the checkpoint goes to the host as it is; %s", l.x.Rec.Hist.Name, why, r.remedy))
+		}
 	}
-	return path.ErrDeduplication
+	return errors.Join(path.ErrDeduplication, why)
 }
 
 // hold makes the copy that is written need those of the checkpoints that the lineage knows, and makes it forget those that are gone, and some where they are many.

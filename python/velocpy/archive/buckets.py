@@ -26,8 +26,8 @@ PROGRAM = "velocpy-s3"
 #: How archives in buckets are named.
 SCHEME = "s3://"
 
-#: Requests that are under way at once.
-_LANES = 16
+#: Connections to the program, each with one request at a time.
+_CONNECTIONS = 16
 
 #: Variables that change what the program reaches, besides those that begin with AWS_.
 _OTHERS = ("HOME", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE")
@@ -106,30 +106,30 @@ def _environment() -> dict[str, str]:
 
 
 def _start() -> subprocess.Popen[bytes]:
-    """Starts the program, and gives the core the other ends of its lanes."""
+    """Starts the program, and gives the core the other ends of its connections."""
     program = Path(__file__).parent.with_name(PROGRAM)
-    lanes = [socket.socketpair() for _ in range(_LANES)]
+    pairs = [socket.socketpair() for _ in range(_CONNECTIONS)]
     try:
-        theirs = [each.fileno() for _, each in lanes]
+        theirs = [each.fileno() for _, each in pairs]
         process = subprocess.Popen(
             [str(program), *map(str, theirs)],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             pass_fds=theirs, start_new_session=True,
         )  # fmt: skip
     except OSError as error:
-        for ours, _ in lanes:
+        for ours, _ in pairs:
             ours.close()
         raise TierUnavailable(
             f"archives in buckets need the program {str(program)!r}, which cannot be started: {error.strerror}. "
             "Nothing was opened. Install a wheel, or build without VELOCPY_S3=0.", tier="archive",
         ) from error  # fmt: skip
     finally:
-        for _, each in lanes:
+        for _, each in pairs:
             each.close()
     if not _running:
         atexit.register(_end)
     knobs.load_core()
-    _core.inspect(json.dumps({"op": "lanes", "descriptors": [ours.detach() for ours, _ in lanes]}), None)
+    _core.inspect(json.dumps({"op": "connections", "descriptors": [ours.detach() for ours, _ in pairs]}), None)
     return process
 
 

@@ -119,19 +119,19 @@ const (
 
 // Push brings the checkpoints that an archive lacks from the stores of ranks, also while processes write to these. Methods must not overlap.
 type Push struct {
-	o     Options
-	ranks []*rank
-	dir   string
-	to    *durable.Dir // nil: the archive is in a bucket
-	cloud *cloud       // the bucket; nil: the archive is a directory
-	there inventory    // what the archive has
-	queue []*task
-	under *planned         // the plan that is being carried out; nil: none is
-	ends  []int64          // by file: where its free room begins, in the space
-	rooms map[object]int64 // where the objects lie that the archive has
-	owned map[int64]bool   // rooms that are the own ones of rows, by their offsets: no other row may have one as its own
-	parts map[string][]int // by history: the numbers of the ranks that have had a part of it, ascending
-	wrote map[int]bool     // files that have been appended to
+	o      Options
+	ranks  []*rank
+	dir    string
+	to     *durable.Dir // nil: the archive is in a bucket
+	bucket *bucketPush  // nil: the archive is a directory
+	there  inventory    // what the archive has
+	queue  []*task
+	under  *planned         // the plan that is being carried out; nil: none is
+	ends   []int64          // by file: where its free room begins, in the space
+	rooms  map[object]int64 // where the objects lie that the archive has
+	owned  map[int64]bool   // rooms that are the own ones of rows, by their offsets: no other row may have one as its own
+	parts  map[string][]int // by history: the numbers of the ranks that have had a part of it, ascending
+	wrote  map[int]bool     // files that have been appended to
 
 	reserved reservation
 	avoided  []int64 // ends, by file, of the room that earlier pushes have planned and not given up
@@ -349,8 +349,8 @@ func (p *Push) Step(enough func() bool) (done bool, err error) {
 func (p *Push) Done() Done {
 	d := p.done
 	d.Files, d.Left = len(p.wrote), len(p.queue)
-	if p.cloud != nil {
-		c := p.cloud.bucket.Costs()
+	if p.bucket != nil {
+		c := p.bucket.at.Costs()
 		d.Requests, d.Sent, d.Received = c.Requests, c.Sent, c.Received
 	}
 	return d
@@ -381,8 +381,8 @@ func (p *Push) bring() error {
 	if err != nil {
 		return err
 	}
-	if p.cloud != nil {
-		return p.cloud.upload(batch)
+	if p.bucket != nil {
+		return p.bucket.upload(batch)
 	}
 	if err := p.place(batch); err != nil {
 		return err
@@ -426,8 +426,8 @@ func (p *Push) Close() error {
 	if p.to != nil {
 		errs = append(errs, p.release(), p.to.Close())
 	}
-	if p.cloud != nil {
-		errs = append(errs, p.cloud.close())
+	if p.bucket != nil {
+		errs = append(errs, p.bucket.close())
 	}
 	for _, r := range p.ranks {
 		errs = append(errs, r.from.Close())

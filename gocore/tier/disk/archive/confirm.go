@@ -3,8 +3,7 @@ package archive
 import (
 	"errors"
 	"fmt"
-
-	"go.uber.org/atomic"
+	"iter"
 )
 
 // mostTries is how often a key is copied whose bytes are not those of its checksums.
@@ -60,14 +59,13 @@ func (p *Push) verify(batch []*task) error {
 			}
 		}
 	}
-	var next atomic.Int64
-	return p.workers(len(all), func(failed *atomic.Bool) (err error) {
+	return p.o.workers(len(all), func(mine iter.Seq[int]) (err error) {
 		v, err := p.to.Verifier()
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, v.Close()) }()
-		for i := next.Inc() - 1; i < int64(len(all)) && !failed.Load(); i = next.Inc() - 1 {
+		for i := range mine {
 			x := all[i]
 			if x.wrong = !v.Sound(&x.row, x.off); !x.wrong && x.row.Sums == nil && !x.reported {
 				x.err = x.of.from.NamesStore(x.rooms)

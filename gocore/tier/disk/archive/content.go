@@ -1,14 +1,12 @@
 package archive
 
 import (
-	"cmp"
 	"errors"
+	"iter"
 
 	"github.com/zeebo/xxh3"
-	"go.uber.org/atomic"
 
 	"velocpy/gocore/base/memory"
-	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/tier/disk/durable"
 )
 
@@ -28,8 +26,8 @@ type chunk struct {
 }
 
 // pack says where the rooms of a batch lie in a pack that begins at an offset of the space.
-func (c *cloud) pack(batch []*task, start int64) *content {
-	p, to := c.push, &content{hash: xxh3.New()}
+func (b *bucketPush) pack(batch []*task, start int64) *content {
+	p, to := b.push, &content{hash: xxh3.New()}
 	for i := range p.ranks {
 		for _, t := range batch {
 			for k, x := range t.parts {
@@ -40,21 +38,14 @@ func (c *cloud) pack(batch []*task, start int64) *content {
 				x.seen = durable.NewStream(&x.row)
 				for n := range x.news {
 					m := &x.news[n]
-					m.at = start + to.bytes
+					p.lay(x.of.number, m, start+to.bytes)
 					to.bytes += m.room.End - m.room.From
 					to.rooms = append(to.rooms, &chunk{of: x, move: m})
-					if m.room.Object != noObject {
-						p.rooms[object{x.of.number, m.room.Object}] = m.at
-					}
 				}
 			}
 		}
 	}
-	for _, t := range batch {
-		for _, x := range t.parts {
-			p.refer(x)
-		}
-	}
+	p.refer(batch)
 	return to
 }
 
@@ -110,17 +101,8 @@ func (c *content) end(x *chunk) {
 	c.hash.Reset()
 }
 
-// unread notes that a part could not be read.
-func (x *part) unread(err error) {
-	if vfs.Unreadable(err) { // the medium has lost the bytes, and the other keys go on
-		x.wrong = true
-	} else {
-		x.err = cmp.Or(x.err, err)
-	}
-}
-
 // prove compares the parts of a batch whose bytes are not plain with their checksums, in the ranks' stores, and notes which bytes these are.
-func (c *cloud) prove(batch []*task) error {
+func (b *bucketPush) prove(batch []*task) error {
 	var all []*part
 	for _, t := range batch {
 		for _, x := range t.parts {
@@ -130,8 +112,7 @@ func (c *cloud) prove(batch []*task) error {
 			}
 		}
 	}
-	var next atomic.Int64
-	return c.push.workers(len(all), func(failed *atomic.Bool) (err error) {
+	return b.push.o.workers(len(all), func(mine iter.Seq[int]) (err error) {
 		buffer, err := memory.Map(bufferPurpose, copyBytes)
 		if err != nil {
 			return err
@@ -143,7 +124,7 @@ func (c *cloud) prove(batch []*task) error {
 			}
 			err = errors.Join(err, buffer.Unmap())
 		}()
-		for i := next.Inc() - 1; i < int64(len(all)) && !failed.Load(); i = next.Inc() - 1 {
+		for i := range mine {
 			x := all[i]
 			if verifiers[x.of] == nil {
 				if verifiers[x.of], err = x.of.from.Verifier(); err != nil {

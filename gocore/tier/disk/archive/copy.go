@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
 
@@ -11,7 +12,6 @@ import (
 
 	"velocpy/gocore/base/memory"
 	"velocpy/gocore/base/safego"
-	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/tier/disk/durable"
 	"velocpy/gocore/tier/disk/segment"
 )
@@ -24,14 +24,29 @@ const bufferPurpose = "archive buffers"
 
 var noObject = durable.LineageObject{}
 
-// refer sets where the own room of a part and its sources lie in the archive.
-func (p *Push) refer(x *part) {
-	if x.known {
-		return
+// lay notes where a room of a rank's store lies in the archive.
+func (p *Push) lay(rank int, m *move, at int64) {
+	m.at = at
+	if m.room.Object != noObject {
+		p.rooms[object{rank, m.room.Object}] = at
 	}
+}
+
+// refer sets where the own rooms of the parts that a batch brings, and their sources, lie in the archive. All of its rooms have their places.
+func (p *Push) refer(batch []*task) {
+	for _, t := range batch {
+		for _, x := range t.parts {
+			if !x.known {
+				x.refer(p.rooms)
+			}
+		}
+	}
+}
+
+func (x *part) refer(rooms map[object]int64) {
 	at := func(r durable.Room) int64 {
 		if r.Object != noObject {
-			return p.rooms[object{x.of.number, r.Object}]
+			return rooms[object{x.of.number, r.Object}]
 		}
 		return x.news[0].at // the row has one room, which no other row shares
 	}
@@ -104,18 +119,26 @@ func pieces(batch []*task) []piece {
 // writers is how many goroutines copy.
 func (o *Options) writers() int { return cmp.Or(o.Writers, DefaultWriters) }
 
-// workers runs a function in as many goroutines as there are writers, and returns the errors of all. The function is told whether another one has failed.
-func (p *Push) workers(most int, f func(failed *atomic.Bool) error) error {
-	count := min(p.o.writers(), most)
-	errs := make([]error, count)
+// workers shares the numbers below count among as many goroutines as there are writers, and returns the errors of all. Each goroutine calls the function once, with
+// the numbers that it gets, in ascending order. After an error in one of them, the others get no more.
+func (o *Options) workers(count int, f func(mine iter.Seq[int]) error) error {
+	errs := make([]error, min(o.writers(), count))
 	var failed atomic.Bool
+	var next atomic.Int64
+	mine := func(yield func(int) bool) {
+		for !failed.Load() {
+			if i := int(next.Inc() - 1); i >= count || !yield(i) {
+				return
+			}
+		}
+	}
 	var busy sync.WaitGroup
-	for i := range count {
+	for i := range errs {
 		busy.Add(1)
 		errs[i] = safego.ErrPoisoned
 		safego.Go("archive writer", func() {
 			defer busy.Done()
-			if errs[i] = f(&failed); errs[i] != nil {
+			if errs[i] = f(mine); errs[i] != nil {
 				failed.Store(true)
 			}
 		})
@@ -134,15 +157,14 @@ func (p *Push) copyAll(batch []*task) error {
 		}
 	}
 	all := pieces(batch)
-	var next atomic.Int64
 	var guard sync.Mutex // of the parts' errors
-	return p.workers(len(all), func(failed *atomic.Bool) (err error) {
+	return p.o.workers(len(all), func(mine iter.Seq[int]) (err error) {
 		buffer, err := memory.Map(bufferPurpose, copyBytes)
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, buffer.Unmap()) }()
-		for i := next.Inc() - 1; i < int64(len(all)) && !failed.Load(); i = next.Inc() - 1 {
+		for i := range mine {
 			c := &all[i]
 			var seen func(p []byte)
 			if c.of.seen != nil {
@@ -151,11 +173,7 @@ func (p *Push) copyAll(batch []*task) error {
 			err := durable.CopyRange(c.of.of.from.Space(), c.from, c.end, p.to.Space(), c.at, buffer.Bytes(0, copyBytes), seen)
 			if bad := (durable.SourceError{}); errors.As(err, &bad) {
 				guard.Lock()
-				if vfs.Unreadable(bad.Err) { // the medium has lost the bytes, and the other keys go on
-					c.of.wrong = true
-				} else {
-					c.of.err = cmp.Or(c.of.err, bad.Err)
-				}
+				c.of.unread(bad.Err)
 				guard.Unlock()
 			} else if err != nil {
 				return fmt.Errorf("%s: %w", segment.FileName(uint64(c.file)+1), err)

@@ -1,10 +1,12 @@
 package archive
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	"velocpy/gocore/base/checksum"
+	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/tier/disk/catalog"
 	"velocpy/gocore/tier/disk/durable"
 )
@@ -25,6 +27,15 @@ type part struct {
 	reported bool
 	checked  bool // it was compared with its checksums
 	gone     bool // the rank's store does not have the version any more
+}
+
+// unread notes that a part could not be read.
+func (x *part) unread(err error) {
+	if vfs.Unreadable(err) { // the medium has lost the bytes, and the other keys go on
+		x.wrong = true
+	} else {
+		x.err = cmp.Or(x.err, err)
+	}
 }
 
 // move is a room on its way into the archive.

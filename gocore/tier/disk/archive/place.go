@@ -36,17 +36,10 @@ func (p *Push) place(batch []*task) error {
 		}
 	}
 	each(func(rank int, m *move) {
-		m.at = next[rank]
+		p.lay(p.ranks[rank].number, m, next[rank])
 		next[rank] += m.room.End - m.room.From
-		if m.room.Object != noObject {
-			p.rooms[object{p.ranks[rank].number, m.room.Object}] = m.at
-		}
 	})
-	for _, t := range batch {
-		for _, x := range t.parts {
-			p.refer(x)
-		}
-	}
+	p.refer(batch)
 	return nil
 }
 

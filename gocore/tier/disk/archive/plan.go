@@ -98,7 +98,7 @@ var (
 // Plan plans what is to be brought next. nodes are the numbers of the ranks' nodes, by ranks ascending.
 func (p *Push) Plan(nodes []int) (*Plan, error) {
 	switch {
-	case p.cloud != nil:
+	case p.bucket != nil:
 		return nil, errOneNode
 	case p.under != nil:
 		return nil, errPlanned

@@ -25,7 +25,7 @@ import (
 	"go.uber.org/atomic"
 	"golang.org/x/sys/unix"
 
-	"velocpy/gocore/base/lane"
+	"velocpy/gocore/base/wire"
 )
 
 var (
@@ -41,8 +41,8 @@ var (
 	ErrVersion = errors.New("a later version has written the archive")
 	// ErrPlace: the text names no bucket.
 	ErrPlace = errors.New("give s3://bucket/prefix, with a prefix of its own for each archive")
-	// ErrNoLanes: the program that talks to object stores does not run.
-	ErrNoLanes = errors.New("the program velocpy-s3 does not run")
+	// ErrNoProgram: the program that talks to object stores does not run.
+	ErrNoProgram = errors.New("the program velocpy-s3 does not run")
 	// ErrFull: no number is left for a pack.
 	ErrFull = errors.New("the archive has as many packs as it can")
 
@@ -58,7 +58,7 @@ func IsPlace(path string) bool { return strings.HasPrefix(path, scheme) }
 
 // Server carries out requests. into is where bytes of an object go.
 type Server interface {
-	Ask(q *lane.Request, body, into []byte) (r lane.Reply, n int, err error)
+	Ask(q *wire.Request, body, into []byte) (r wire.Reply, n int, err error)
 }
 
 // Costs are the requests that were sent to a server, and the bytes of their bodies.
@@ -92,14 +92,14 @@ func (b *Bucket) Costs() Costs { return Costs{b.requests.Load(), b.sent.Load(), 
 const mostSends = 3
 
 // ask sends a request, and returns how many bytes have come.
-func (b *Bucket) ask(q lane.Request, body, into []byte) (r lane.Reply, n int, err error) {
+func (b *Bucket) ask(q wire.Request, body, into []byte) (r wire.Reply, n int, err error) {
 	q.Bucket = b.name
 	for range mostSends {
 		r, n, err = b.server.Ask(&q, body, into)
 		b.requests.Add(r.Requests)
 		b.sent.Add(r.Sent)
 		b.received.Add(r.Received)
-		if err != nil || r.Why != lane.Altered {
+		if err != nil || r.Why != wire.Altered {
 			break
 		}
 	}
@@ -110,20 +110,20 @@ func (b *Bucket) ask(q lane.Request, body, into []byte) (r lane.Reply, n int, er
 }
 
 // failure is the error of a request. Its errno says what kind of failure it is.
-func (b *Bucket) failure(key string, r *lane.Reply) error {
+func (b *Bucket) failure(key string, r *wire.Reply) error {
 	where := scheme + b.name + "/" + key
 	switch r.Why {
-	case lane.Exists:
+	case wire.Exists:
 		return fmt.Errorf("%s: %w", where, errExists)
-	case lane.Absent:
+	case wire.Absent:
 		return fmt.Errorf("%s: %w: %w", where, errAbsent, unix.ENOENT)
-	case lane.NoBucket:
+	case wire.NoBucket:
 		return fmt.Errorf("there is no bucket %q: %w", b.name, unix.ENODEV)
-	case lane.Denied:
+	case wire.Denied:
 		return fmt.Errorf("%s: the credentials are missing or wrong, or do not allow it (%s): %w", where, r.Text, unix.EACCES)
-	case lane.Unreachable:
+	case wire.Unreachable:
 		return fmt.Errorf("%s: %s: %w", where, r.Text, unix.ETIMEDOUT)
-	case lane.Altered:
+	case wire.Altered:
 		return fmt.Errorf("%s: the server has got other bytes than were sent, several times (%s): %w", where, r.Text, unix.ECOMM)
 	}
 	return fmt.Errorf("%s: %s: %w", where, r.Text, unix.EPROTO)
@@ -131,19 +131,19 @@ func (b *Bucket) failure(key string, r *lane.Reply) error {
 
 // get reads bytes of an object; fewer at its end.
 func (b *Bucket) get(key string, from int64, p []byte) (int, error) {
-	_, n, err := b.ask(lane.Request{Op: lane.Get, Key: b.prefix + key, From: from, Bytes: int64(len(p))}, nil, p)
+	_, n, err := b.ask(wire.Request{Op: wire.Get, Key: b.prefix + key, From: from, Bytes: int64(len(p))}, nil, p)
 	return n, err
 }
 
 // put makes an object. With fresh it fails with errExists where there is one already.
 func (b *Bucket) put(key string, body []byte, fresh bool) error {
-	_, _, err := b.ask(lane.Request{Op: lane.Put, Key: b.prefix + key, New: fresh, Sum: sumOf(body)}, body, nil)
+	_, _, err := b.ask(wire.Request{Op: wire.Put, Key: b.prefix + key, New: fresh, Sum: sumOf(body)}, body, nil)
 	return err
 }
 
 // list returns objects whose keys begin so, in the order of their keys. The keys are those below the prefix.
-func (b *Bucket) list(beginning, after string, most int) (objects []lane.Object, more bool, err error) {
-	q := lane.Request{Op: lane.List, Prefix: b.prefix + beginning, Most: most}
+func (b *Bucket) list(beginning, after string, most int) (objects []wire.Object, more bool, err error) {
+	q := wire.Request{Op: wire.List, Prefix: b.prefix + beginning, Most: most}
 	if after != "" {
 		q.After = b.prefix + after
 	}
@@ -152,7 +152,7 @@ func (b *Bucket) list(beginning, after string, most int) (objects []lane.Object,
 }
 
 // below cuts the prefix off keys.
-func (b *Bucket) below(objects []lane.Object) []lane.Object {
+func (b *Bucket) below(objects []wire.Object) []wire.Object {
 	for i := range objects {
 		objects[i].Key = strings.TrimPrefix(objects[i].Key, b.prefix)
 	}

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
-	"velocpy/gocore/base/lane"
+	"velocpy/gocore/base/wire"
 	"velocpy/gocore/tier/disk/bucket"
 	"velocpy/gocore/tier/disk/bucket/buckettest"
 	"velocpy/gocore/tier/disk/journal"
@@ -213,14 +213,14 @@ func TestEveryRequestMayFail(t *testing.T) {
 					return count-1 == n || ever && count-1 > n
 				}
 				if after {
-					server.After = func(q *lane.Request, _ *lane.Reply) error {
+					server.After = func(q *wire.Request, _ *wire.Reply) error {
 						if failing(0) {
 							return errCut
 						}
 						return nil
 					}
 				} else {
-					server.Before = func(q *lane.Request) error {
+					server.Before = func(q *wire.Request) error {
 						if failing(0) {
 							return errCut
 						}

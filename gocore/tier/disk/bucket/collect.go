@@ -4,7 +4,7 @@ import (
 	"errors"
 	"strings"
 
-	"velocpy/gocore/base/lane"
+	"velocpy/gocore/base/wire"
 )
 
 // A process that dies while it pushes leaves orphans: packs, whole catalogs and uploads that no commit names. A collector removes them in three steps: it lists
@@ -15,8 +15,8 @@ import (
 // Leftovers are objects and uploads that were there at some time.
 type Leftovers struct {
 	at      *Bucket
-	objects []lane.Object // of packs and catalogs
-	uploads []lane.Object
+	objects []wire.Object // of packs and catalogs
+	uploads []wire.Object
 }
 
 // pageKeys is how many keys one listing has.
@@ -38,7 +38,7 @@ func (i *Image) Leftovers(all bool) (*Leftovers, error) {
 			more = all && further && len(some) > 0
 		}
 	}
-	r, _, err := i.at.ask(lane.Request{Op: lane.Uploads, Prefix: i.at.prefix + packsAt}, nil, nil)
+	r, _, err := i.at.ask(wire.Request{Op: wire.Uploads, Prefix: i.at.prefix + packsAt}, nil, nil)
 	l.uploads = i.at.below(r.Objects)
 	return l, err
 }
@@ -75,7 +75,7 @@ func (l *Leftovers) Collect(now *Image, age float64, dry bool) (done Collected, 
 			continue
 		}
 		if done.Uploads++; !dry {
-			_, _, err = now.at.ask(lane.Request{Op: lane.Abort, Key: now.at.prefix + x.Key, Upload: x.Upload}, nil, nil)
+			_, _, err = now.at.ask(wire.Request{Op: wire.Abort, Key: now.at.prefix + x.Key, Upload: x.Upload}, nil, nil)
 			if errors.Is(err, errAbsent) {
 				err = nil // its push has ended meanwhile
 			}
@@ -90,7 +90,7 @@ const deletesAtOnce = 100
 func (b *Bucket) remove(keys []string) error {
 	for len(keys) > 0 {
 		some := keys[:min(len(keys), deletesAtOnce)]
-		if _, _, err := b.ask(lane.Request{Op: lane.Delete, Keys: some}, nil, nil); err != nil {
+		if _, _, err := b.ask(wire.Request{Op: wire.Delete, Keys: some}, nil, nil); err != nil {
 			return err
 		}
 		keys = keys[len(some):]

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"sync"
 
-	"velocpy/gocore/base/lane"
 	"velocpy/gocore/base/memory"
 	"velocpy/gocore/base/safego"
+	"velocpy/gocore/base/wire"
 )
 
 // Pack is an object with bytes of checkpoints, which has been uploaded and which no commit names yet.
@@ -72,7 +72,7 @@ type upload struct {
 	number string // that the server has given it
 
 	mu   sync.Mutex
-	tags []lane.Tag
+	tags []wire.Tag
 	err  error
 }
 
@@ -95,20 +95,20 @@ func (u *upload) once(bytes int64, fill func(p []byte) error) (err error) {
 
 // inParts uploads an object in parts.
 func (u *upload) inParts(bytes, length int64, senders int, fill func(p []byte) error) (err error) {
-	r, _, err := u.at.ask(lane.Request{Op: lane.Begin, Key: u.at.prefix + u.key}, nil, nil)
+	r, _, err := u.at.ask(wire.Request{Op: wire.Begin, Key: u.at.prefix + u.key}, nil, nil)
 	if err != nil {
 		return err
 	}
 	u.number = r.Upload
 	if err := u.parts(bytes, length, senders, fill); err != nil {
-		_, _, failed := u.at.ask(lane.Request{Op: lane.Abort, Key: u.at.prefix + u.key, Upload: u.number}, nil, nil)
+		_, _, failed := u.at.ask(wire.Request{Op: wire.Abort, Key: u.at.prefix + u.key, Upload: u.number}, nil, nil)
 		if failed != nil {
 			err = fmt.Errorf("%w (its parts stay until the next push: %w)", err, failed)
 		}
 		return err
 	}
-	slices.SortFunc(u.tags, func(a, b lane.Tag) int { return cmp.Compare(a.Number, b.Number) })
-	_, _, err = u.at.ask(lane.Request{Op: lane.Complete, Key: u.at.prefix + u.key, Upload: u.number, Parts: u.tags}, nil, nil)
+	slices.SortFunc(u.tags, func(a, b wire.Tag) int { return cmp.Compare(a.Number, b.Number) })
+	_, _, err = u.at.ask(wire.Request{Op: wire.Complete, Key: u.at.prefix + u.key, Upload: u.number, Parts: u.tags}, nil, nil)
 	if err != nil && u.there(bytes) {
 		return nil // the reply was lost
 	}
@@ -180,7 +180,7 @@ func (u *upload) send(x part) (err error) {
 	if u.failed() != nil {
 		return nil
 	}
-	q := lane.Request{Op: lane.Part, Key: u.at.prefix + u.key, Upload: u.number, Number: x.number, Sum: sumOf(x.bytes)}
+	q := wire.Request{Op: wire.Part, Key: u.at.prefix + u.key, Upload: u.number, Number: x.number, Sum: sumOf(x.bytes)}
 	r, _, err := u.at.ask(q, x.bytes, nil)
 	if err != nil {
 		return err

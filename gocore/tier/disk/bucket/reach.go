@@ -59,7 +59,7 @@ func (r *Reach) At(place string) (*Bucket, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.server == nil {
-		return nil, fmt.Errorf("%s: %w: %w", place, ErrNoLanes, unix.EPIPE)
+		return nil, fmt.Errorf("%s: %w: %w", place, ErrNoProgram, unix.EPIPE)
 	}
 	b, err := At(r.server, place)
 	if err != nil {

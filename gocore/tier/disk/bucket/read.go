@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"velocpy/gocore/base/lane"
 	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/base/safego"
+	"velocpy/gocore/base/wire"
 )
 
 // Places of objects under the prefix.
@@ -82,7 +82,7 @@ func (b *Bucket) Read() (*Image, error) {
 func (i *Image) Again() (*Image, error) { return i.at.readBehind(i.identity, i) }
 
 // isOf tells whether an object of a listing is the commit of an image.
-func (i *Image) isOf(newest lane.Object) bool {
+func (i *Image) isOf(newest wire.Object) bool {
 	return i != nil && i.etag != "" && i.etag == newest.ETag && commitKey(i.number) == newest.Key
 }
 
@@ -137,7 +137,7 @@ func (b *Bucket) readIdentity() ([]byte, error) {
 }
 
 // load reads a commit and its catalog.
-func (i *Image) load(newest lane.Object, known *Image) error {
+func (i *Image) load(newest wire.Object, known *Image) error {
 	number, ok := commitOf(newest.Key)
 	if !ok {
 		return fmt.Errorf("%w: %q is no key of a commit", ErrDamaged, newest.Key)
@@ -183,7 +183,7 @@ const (
 
 // document reads a commit or a whole catalog.
 func (b *Bucket) document(key string, bytes int64) (d document, err error) {
-	if bytes > lane.MostBody {
+	if bytes > wire.MostBody {
 		return d, fmt.Errorf("%w: %q is too long", ErrDamaged, key)
 	}
 	for range mostReads {

@@ -11,14 +11,14 @@ import (
 	"strings"
 	"sync"
 
-	"velocpy/gocore/base/lane"
+	"velocpy/gocore/base/wire"
 )
 
 // Double is an object store in memory. Before is called with each request, and may fail it; After with its reply. Objects are by their keys in the bucket.
 type Double struct {
 	Objects map[string][]byte
-	Before  func(q *lane.Request) error
-	After   func(q *lane.Request, r *lane.Reply) error
+	Before  func(q *wire.Request) error
+	After   func(q *wire.Request, r *wire.Reply) error
 	Age     float64 // of all objects and uploads
 
 	mu      sync.Mutex
@@ -39,7 +39,7 @@ func (d *Double) Uploads() int {
 }
 
 // Ask implements bucket.Server.
-func (d *Double) Ask(q *lane.Request, body, into []byte) (r lane.Reply, n int, err error) {
+func (d *Double) Ask(q *wire.Request, body, into []byte) (r wire.Reply, n int, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.Before != nil {
@@ -60,24 +60,24 @@ func sumOf(body []byte) string {
 	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, sum))
 }
 
-func (d *Double) answer(q *lane.Request, body, into []byte, r *lane.Reply) int {
+func (d *Double) answer(q *wire.Request, body, into []byte, r *wire.Reply) int {
 	object, ok := d.Objects[q.Key]
 	switch q.Op {
-	case lane.Get:
+	case wire.Get:
 		if !ok {
-			r.Why = lane.Absent
+			r.Why = wire.Absent
 			return 0
 		}
 		return copy(into[:q.Bytes], object[min(q.From, int64(len(object))):])
-	case lane.Put:
+	case wire.Put:
 		if sumOf(body) != q.Sum {
-			r.Why = lane.Altered
+			r.Why = wire.Altered
 		} else if ok && q.New {
-			r.Why = lane.Exists
+			r.Why = wire.Exists
 		} else {
 			d.Objects[q.Key] = body
 		}
-	case lane.List:
+	case wire.List:
 		for _, key := range slices.Sorted(maps.Keys(d.Objects)) {
 			if !strings.HasPrefix(key, q.Prefix) || key <= q.After {
 				continue
@@ -86,26 +86,26 @@ func (d *Double) answer(q *lane.Request, body, into []byte, r *lane.Reply) int {
 				break
 			}
 			object := d.Objects[key]
-			r.Objects = append(r.Objects, lane.Object{Key: key, Bytes: int64(len(object)), Age: d.Age, ETag: sumOf(object)})
+			r.Objects = append(r.Objects, wire.Object{Key: key, Bytes: int64(len(object)), Age: d.Age, ETag: sumOf(object)})
 		}
-	case lane.Delete:
+	case wire.Delete:
 		for _, key := range q.Keys {
 			delete(d.Objects, key)
 		}
-	case lane.Begin:
+	case wire.Begin:
 		r.Upload = fmt.Sprintf("%s %d", q.Key, d.begun)
 		d.begun++
 		d.uploads[r.Upload] = map[int][]byte{}
-	case lane.Part:
+	case wire.Part:
 		if d.uploads[q.Upload] == nil {
-			r.Why = lane.Absent
+			r.Why = wire.Absent
 			return 0
 		}
 		d.uploads[q.Upload][q.Number] = body
-		r.Tag = lane.Tag{Number: q.Number, Sum: q.Sum}
-	case lane.Complete:
+		r.Tag = wire.Tag{Number: q.Number, Sum: q.Sum}
+	case wire.Complete:
 		if d.uploads[q.Upload] == nil {
-			r.Why = lane.Absent
+			r.Why = wire.Absent
 			return 0
 		}
 		var whole []byte
@@ -114,11 +114,11 @@ func (d *Double) answer(q *lane.Request, body, into []byte, r *lane.Reply) int {
 		}
 		d.Objects[q.Key] = whole
 		delete(d.uploads, q.Upload)
-	case lane.Abort:
+	case wire.Abort:
 		delete(d.uploads, q.Upload)
-	case lane.Uploads:
+	case wire.Uploads:
 		for number := range d.uploads {
-			r.Objects = append(r.Objects, lane.Object{Key: strings.Fields(number)[0], Upload: number, Age: d.Age})
+			r.Objects = append(r.Objects, wire.Object{Key: strings.Fields(number)[0], Upload: number, Age: d.Age})
 		}
 	}
 	return 0

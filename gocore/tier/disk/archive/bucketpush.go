@@ -12,27 +12,27 @@ import (
 	"velocpy/gocore/tier/disk/durable"
 )
 
-// cloud is an archive in a bucket, as this push has read it and changed it.
-type cloud struct {
+// bucketPush is the part of a push into a bucket: the archive there, as this push has read it and changed it.
+type bucketPush struct {
 	push      *Push
-	bucket    *bucket.Bucket
+	at        *bucket.Bucket
 	image     *bucket.Image
 	view      *durable.View
 	writer    *catalog.Writer
 	conflicts int
 }
 
-func (c *cloud) close() error {
-	if c.view == nil {
+func (b *bucketPush) close() error {
+	if b.view == nil {
 		return nil
 	}
-	return c.view.Close()
+	return b.view.Close()
 }
 
 // NewBucketPush is NewPush for an archive in a bucket. Options.Files and Leaders mean nothing there.
 func NewBucketPush(from []Source, to *bucket.Bucket, o Options) (*Push, error) {
 	return newPush(from, to.Place(), o, func(p *Push) error {
-		p.cloud = &cloud{push: p, bucket: to}
+		p.bucket = &bucketPush{push: p, at: to}
 		image, err := to.Read()
 		if errors.Is(err, bucket.ErrNone) {
 			image, err = makeIn(to)
@@ -40,7 +40,7 @@ func NewBucketPush(from []Source, to *bucket.Bucket, o Options) (*Push, error) {
 		if err != nil {
 			return err
 		}
-		return p.cloud.enter(image)
+		return p.bucket.enter(image)
 	})
 }
 
@@ -57,15 +57,15 @@ func makeIn(to *bucket.Bucket) (*bucket.Image, error) {
 }
 
 // enter takes what the archive has in an image.
-func (c *cloud) enter(image *bucket.Image) error {
+func (b *bucketPush) enter(image *bucket.Image) error {
 	view, err := ViewBucket(image)
 	if err != nil {
 		return err
 	}
-	err = c.close()
-	c.image, c.view, c.writer = image, view, catalog.NewWriter(view.State())
-	c.push.there = view
-	return errors.Join(err, view.Fit(), c.push.know())
+	err = b.close()
+	b.image, b.view, b.writer = image, view, catalog.NewWriter(view.State())
+	b.push.there = view
+	return errors.Join(err, view.Fit(), b.push.know())
 }
 
 // ViewBucket opens an archive in a bucket for reading.
@@ -81,14 +81,14 @@ func ViewBucket(image *bucket.Image) (*durable.View, error) {
 }
 
 // upload brings a batch: what it lacks becomes one pack, and a commit names it.
-func (c *cloud) upload(batch []*task) error {
+func (b *bucketPush) upload(batch []*task) error {
 	if len(batch) == 0 {
 		return nil
 	}
-	if err := c.prove(batch); err != nil {
+	if err := b.prove(batch); err != nil {
 		return err
 	}
-	start, err := c.image.Offset()
+	start, err := b.image.Offset()
 	if err != nil {
 		return err
 	}
@@ -97,66 +97,66 @@ func (c *cloud) upload(batch []*task) error {
 	for i, t := range batch {
 		of[t] = lists[i]
 	}
-	content := c.pack(batch, start)
+	content := b.pack(batch, start)
 	layLists(lists, start+content.bytes)
 	content.numbers = numbers
 	total := content.bytes + int64(len(numbers))
 	if total > bucket.SegmentBytes {
 		return fmt.Errorf("a key of all ranks has %s, and a pack at most %s: %w", quantity.Sized(total), quantity.Sized(bucket.SegmentBytes), ErrFull)
 	}
-	uploaded, err := c.image.Upload(total, c.push.o.writers(), content.fill)
+	uploaded, err := b.image.Upload(total, b.push.o.writers(), content.fill)
 	if errors.Is(err, bucket.ErrConflict) {
-		return c.repeat(batch, err)
+		return b.repeat(batch, err)
 	}
 	if err != nil {
 		return err
 	}
-	sound, err := c.push.confirmed(batch)
+	sound, err := b.push.confirmed(batch)
 	if err != nil || len(sound) == 0 {
 		return err
 	}
 	for i := range sound {
 		lists[i] = of[sound[i]]
 	}
-	return c.name(sound, lists[:len(sound)], uploaded)
+	return b.name(sound, lists[:len(sound)], uploaded)
 }
 
 // mostConflicts is how often a push begins a batch again because another one has changed the archive.
 const mostConflicts = 5
 
 // name commits keys, whose bytes are in a pack.
-func (c *cloud) name(batch []*task, lists []*durable.Change, uploaded *bucket.Pack) error {
-	p, before := c.push, c.push.done
-	record := c.writer.Record()
-	if err := c.write(record, p.changes(batch, lists)); err != nil {
-		c.writer.Abandoned(record)
+func (b *bucketPush) name(batch []*task, lists []*durable.Change, uploaded *bucket.Pack) error {
+	p, before := b.push, b.push.done
+	record := b.writer.Record()
+	if err := b.write(record, p.changes(batch, lists)); err != nil {
+		b.writer.Abandoned(record)
 		return err
 	}
-	left := c.leftovers()
-	next, err := c.commit(record, uploaded)
+	left := b.leftovers()
+	next, err := b.commit(record, uploaded)
 	if err != nil {
-		c.writer.Abandoned(record)
+		b.writer.Abandoned(record)
 		p.done = before
 		if !errors.Is(err, bucket.ErrConflict) {
 			return err
 		}
-		return c.repeat(batch, err)
+		return b.repeat(batch, err)
 	}
-	if err := c.writer.Acknowledged(record); err != nil {
+	if err := b.writer.Acknowledged(record); err != nil {
 		return err
 	}
-	c.image, c.conflicts = next, 0
-	c.sweep(left)
+	b.image, b.conflicts = next, 0
+	b.sweep(left)
 	p.wrote[len(p.wrote)] = true
 	p.noteKeys(batch)
 	return nil
 }
 
 // write writes changes to a record of the catalog.
-func (c *cloud) write(record *catalog.Record, changes []*durable.Change) (err error) {
+func (b *bucketPush) write(record *catalog.Record, changes []*durable.Change) (err error) {
 	for _, x := range changes {
 		if x.Put != nil {
-			c.view.Lay(x.Put, x.Off)
+			b.view.Lay(x.Put, x.Off)
 			err = record.Put(x.History, x.Put)
 		} else {
 			err = record.Drop(x.History, x.Key, x.Serial)
@@ -169,9 +169,9 @@ func (c *cloud) write(record *catalog.Record, changes []*durable.Change) (err er
 }
 
 // commit makes a commit of a record, and a whole catalog before it when the commits have become long.
-func (c *cloud) commit(record *catalog.Record, uploaded *bucket.Pack) (*bucket.Image, error) {
-	image := c.image
-	if state := c.view.State(); image.Grown(state.LiveBytes()) {
+func (b *bucketPush) commit(record *catalog.Record, uploaded *bucket.Pack) (*bucket.Image, error) {
+	image := b.image
+	if state := b.view.State(); image.Grown(state.LiveBytes()) {
 		whole, err := image.Whole(state.Snapshot, nil)
 		if err != nil {
 			return nil, err
@@ -182,16 +182,16 @@ func (c *cloud) commit(record *catalog.Record, uploaded *bucket.Pack) (*bucket.I
 }
 
 // repeat begins a batch again, behind what another push has committed. Its packs are uploaded anew: the other one may have collected the first ones.
-func (c *cloud) repeat(batch []*task, why error) error {
-	if c.conflicts++; c.conflicts > mostConflicts {
+func (b *bucketPush) repeat(batch []*task, why error) error {
+	if b.conflicts++; b.conflicts > mostConflicts {
 		return why
 	}
-	image, err := c.image.Again()
+	image, err := b.image.Again()
 	if err != nil {
 		return err
 	}
-	c.push.queue = slices.Concat(batch, c.push.queue)
-	return c.enter(image)
+	b.push.queue = slices.Concat(batch, b.push.queue)
+	return b.enter(image)
 }
 
 // Every so many commits, a push collects the orphans of dead pushes, once they are sweepAge seconds old.
@@ -201,27 +201,27 @@ const (
 )
 
 // leftovers lists possible orphans before a commit that allows to collect them; nil if that is not worth the requests.
-func (c *cloud) leftovers() *bucket.Leftovers {
-	if (c.image.Number()+1)%sweepEvery != 0 {
+func (b *bucketPush) leftovers() *bucket.Leftovers {
+	if (b.image.Number()+1)%sweepEvery != 0 {
 		return nil
 	}
-	left, err := c.image.Leftovers(false)
+	left, err := b.image.Leftovers(false)
 	if err != nil {
-		logring.Add(logring.Warning, "orphans in "+c.bucket.Place()+" could not be listed: "+err.Error())
+		logring.Add(logring.Warning, "orphans in "+b.at.Place()+" could not be listed: "+err.Error())
 		return nil
 	}
 	return left
 }
 
-func (c *cloud) sweep(left *bucket.Leftovers) {
+func (b *bucketPush) sweep(left *bucket.Leftovers) {
 	if left == nil {
 		return
 	}
-	_, err := left.Collect(c.image, sweepAge, false)
+	_, err := left.Collect(b.image, sweepAge, false)
 	if err == nil {
-		_, _, err = c.image.Replace(sweepAge, false)
+		_, _, err = b.image.Replace(sweepAge, false)
 	}
 	if err != nil {
-		logring.Add(logring.Warning, "orphans in "+c.bucket.Place()+" could not be removed: "+err.Error())
+		logring.Add(logring.Warning, "orphans in "+b.at.Place()+" could not be removed: "+err.Error())
 	}
 }

@@ -1,8 +1,8 @@
-// Package lane encodes the messages between the core and the program velocpy-s3, which sends requests to an object store. One lane is a stream socket. The core
+// Package wire encodes the messages between the core and the program velocpy-s3, which sends requests to an object store. A connection is a stream socket. The core
 // writes a request to it and reads the reply before it writes the next request.
 //
 // The program exists because a client of an object store makes the core slower to load, also for callers that never use one.
-package lane
+package wire
 
 import (
 	"encoding/binary"
@@ -93,7 +93,7 @@ const (
 )
 
 // ErrMessage: the bytes are no message.
-var ErrMessage = errors.New("not a message of a lane")
+var ErrMessage = errors.New("not a message between the core and velocpy-s3")
 
 // Write writes a message.
 func Write(w io.Writer, head any, body []byte) error {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
-	"velocpy/gocore/base/lane"
+	"velocpy/gocore/base/wire"
 	"velocpy/gocore/model"
 	"velocpy/gocore/tier/disk/bucket"
 	"velocpy/gocore/tier/disk/bucket/buckettest"
@@ -142,9 +142,9 @@ func TestABucketIsOldOrNew(t *testing.T) {
 				return nil
 			}
 			if after {
-				server.After = func(*lane.Request, *lane.Reply) error { return fault() }
+				server.After = func(*wire.Request, *wire.Reply) error { return fault() }
 			} else {
-				server.Before = func(*lane.Request) error { return fault() }
+				server.Before = func(*wire.Request) error { return fault() }
 			}
 			done, err := pushToBucket(inBucket(t, server), r.all(), Options{})
 			server.Before, server.After = nil, nil

@@ -8,26 +8,26 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"velocpy/gocore/base/lane"
+	"velocpy/gocore/base/wire"
 )
 
 // answerWithin bounds the wait for a reply. The program bounds its requests itself, and only one that is stopped takes longer.
 const answerWithin = 20 * 60
 
-// Lanes are the sockets of a program velocpy-s3. Each carries one request at a time.
-type Lanes struct{ free chan socket }
+// Connections are the sockets of a program velocpy-s3. Each carries one request at a time.
+type Connections struct{ free chan socket }
 
-// NewLanes takes sockets over. They are closed, which ends the program, when nothing uses the Lanes any more.
-func NewLanes(descriptors []int) (*Lanes, error) {
-	l := &Lanes{make(chan socket, len(descriptors))}
+// NewConnections takes sockets over. They are closed, which ends the program, when nothing uses the Connections any more.
+func NewConnections(descriptors []int) (*Connections, error) {
+	c := &Connections{make(chan socket, len(descriptors))}
 	for _, fd := range descriptors {
 		if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: answerWithin}); err != nil {
-			return nil, fmt.Errorf("a lane: %w", err)
+			return nil, fmt.Errorf("a socket of velocpy-s3: %w", err)
 		}
-		l.free <- socket(fd)
+		c.free <- socket(fd)
 	}
-	runtime.AddCleanup(l, closeAll, l.free)
-	return l, nil
+	runtime.AddCleanup(c, closeAll, c.free)
+	return c, nil
 }
 
 // closeAll closes sockets that carry no request.
@@ -40,25 +40,25 @@ func closeAll(free chan socket) {
 }
 
 // Ask implements Server.
-func (l *Lanes) Ask(q *lane.Request, body, into []byte) (r lane.Reply, n int, err error) {
-	s := <-l.free
-	defer func() { l.free <- s }()
+func (c *Connections) Ask(q *wire.Request, body, into []byte) (r wire.Reply, n int, err error) {
+	s := <-c.free
+	defer func() { c.free <- s }()
 	if s < 0 {
-		return r, 0, fmt.Errorf("%w: %w", ErrNoLanes, unix.EPIPE)
+		return r, 0, fmt.Errorf("%w: %w", ErrNoProgram, unix.EPIPE)
 	}
 	var got []byte
-	if err = lane.Write(s, q, body); err == nil {
-		got, err = lane.Read(s, &r, func(n int64) ([]byte, error) {
+	if err = wire.Write(s, q, body); err == nil {
+		got, err = wire.Read(s, &r, func(n int64) ([]byte, error) {
 			if n > int64(len(into)) {
-				return nil, lane.ErrMessage
+				return nil, wire.ErrMessage
 			}
 			return into[:n], nil
 		})
 	}
-	if err != nil { // the next bytes of this lane may be the rest of a message
+	if err != nil { // the next bytes of this socket may be the rest of a message
 		_ = unix.Close(int(s)) // nothing is relied on that was written to it
 		s = -1
-		return r, 0, fmt.Errorf("%w: %w", ErrNoLanes, err)
+		return r, 0, fmt.Errorf("%w: %w", ErrNoProgram, err)
 	}
 	return r, len(got), nil
 }
