@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"sync"
 
 	"velocpy/gocore/device"
@@ -47,6 +46,7 @@ type LineageArea struct {
 	at       int64 // offset in the tier
 	bytes    int64
 	taken    []model.Span // by offset
+	lent     []*Lent      // parts of it that work of the device uses, which may have ended
 	lineages map[string]*DeviceLineage
 	uses     uint64
 	warned   map[error]bool // causes of which a warning was given
@@ -210,16 +210,19 @@ func (la *lineageAreas) EndIdleLineages() {
 func (ar *LineageArea) Lineage(history string, m *DeviceMethod, a *devicememory.Memory, regions []lineage.Region) (*DeviceLineage, error) {
 	chunk := m.Chunk
 	ar.uses++
+	ar.takeBack()
 	if l := ar.lineages[history]; l != nil {
 		l.used = ar.uses
 		has := l.hasRoom(regions)
-		for !has && ar.endUnused() {
+		for !has && (ar.awaitLent() || ar.endUnused()) {
 			has = l.hasRoom(regions)
 		}
 		if chunk = 2 * l.Lineage.Options().Chunk; has || chunk > difference.MaxChunk {
 			return l, nil
 		}
 		ar.end(history)
+	}
+	for ar.awaitLent() { // a new lineage takes what is free
 	}
 	for {
 		l, err := ar.beginFrom(m, chunk, a, regions)
@@ -262,9 +265,9 @@ func (ar *LineageArea) shortage(of *DeviceLineage, m *DeviceMethod, a *devicemem
 
 // hasRoom tells whether there is memory for the next checkpoint, with these regions. Where that is not the question, it says so, too.
 func (l *DeviceLineage) hasRoom(regions []lineage.Region) bool {
-	_, release, err := l.Memory(regions, math.MaxInt64)
+	_, held, err := l.Memory(regions, math.MaxInt64)
 	if err == nil {
-		release(false)
+		held.Release(false)
 	}
 	return !isShort(err)
 }
@@ -346,9 +349,14 @@ var (
 // isShort tells whether an error says that there is too little memory in the area.
 func isShort(err error) bool { return errors.Is(err, ErrArea) || errors.Is(err, ErrOthers) }
 
-// Memory returns memory for the next checkpoint, with these regions; the result is the caller's, and may have so many bytes at the most. release is called once it has been
-// de-duplicated, or not.
-func (l *DeviceLineage) Memory(regions []lineage.Region, most int64) (m lineage.Memory, release func(kept bool), err error) {
+// Held is the memory of a checkpoint that is being de-duplicated.
+type Held struct {
+	of               *DeviceLineage
+	scratch, digests model.Span
+}
+
+// Memory returns memory for the next checkpoint, with these regions; the result is the caller's, and may have so many bytes at the most. Either method of Held ends its use.
+func (l *DeviceLineage) Memory(regions []lineage.Region, most int64) (m lineage.Memory, h *Held, err error) {
 	need, err := l.Lineage.Need(l.Next, regions)
 	if err == nil && need.Result > most {
 		err = ErrResult
@@ -356,27 +364,40 @@ func (l *DeviceLineage) Memory(regions []lineage.Region, most int64) (m lineage.
 	if err != nil {
 		return m, nil, err
 	}
-	ar := l.area
-	scratch, ok := ar.takeLast(need.Scratch)
-	if !ok {
+	ar, ok := l.area, false
+	h = &Held{of: l}
+	if h.scratch, ok = ar.takeLast(need.Scratch); !ok {
 		return m, nil, ar.shortage(l, l.method, l.memory, regions)
 	}
-	var digests model.Span
 	if need.Digests > 0 {
-		if digests, ok = ar.take(need.Digests); !ok {
-			ar.give(scratch)
+		if h.digests, ok = ar.take(need.Digests); !ok {
+			ar.give(h.scratch)
 			return m, nil, ar.shortage(l, l.method, l.memory, regions)
 		}
-		m.Digests = l.memory.Address(digests.Offset)
+		m.Digests = l.memory.Address(h.digests.Offset)
 	}
-	m.Scratch = l.memory.Address(scratch.Offset)
-	return m, func(kept bool) {
-		ar.give(scratch)
-		if kept && digests.Bytes > 0 {
-			digests, l.digests = l.digests, digests
-		}
-		ar.give(digests)
-	}, nil
+	m.Scratch = l.memory.Address(h.scratch.Offset)
+	return m, h, nil
+}
+
+// Release gives the memory back. kept: the checkpoint is the lineage's latest, so its digests take the place of those before.
+func (h *Held) Release(kept bool) {
+	h.of.area.give(h.scratch)
+	h.settle(kept)
+}
+
+// Lend is Release of a kept checkpoint while the device still reads the scratch memory.
+func (h *Held) Lend() *Lent {
+	h.settle(true)
+	return h.of.area.lend(h.scratch)
+}
+
+func (h *Held) settle(kept bool) {
+	l := h.of
+	if kept && h.digests.Bytes > 0 {
+		h.digests, l.digests = l.digests, h.digests
+	}
+	l.area.give(h.digests)
 }
 
 // Rebase makes the next checkpoint one that refers to no other.
@@ -385,64 +406,6 @@ func (l *DeviceLineage) Rebase() error {
 	l.digests, l.Moving = model.Span{}, nil
 	clear(l.Objects)
 	return l.Lineage.Rebase()
-}
-
-// take takes memory; false: there is not so much in one piece.
-func (ar *LineageArea) take(bytes int64) (model.Span, bool) {
-	bytes = roundUp(max(bytes, 1), areaAlign)
-	at := ar.at
-	for i := 0; i <= len(ar.taken); i++ {
-		end := ar.at + ar.bytes
-		if i < len(ar.taken) {
-			end = ar.taken[i].Offset
-		}
-		if end-at >= bytes {
-			s := model.Span{Offset: at, Bytes: bytes}
-			ar.taken = slices.Insert(ar.taken, i, s)
-			return s, true
-		}
-		if i < len(ar.taken) {
-			at = ar.taken[i].End()
-		}
-	}
-	return model.Span{}, false
-}
-
-// takeLast is take from the end of the area: what is soon given back does not cut the memory of digests into pieces.
-func (ar *LineageArea) takeLast(bytes int64) (model.Span, bool) {
-	bytes = roundUp(max(bytes, 1), areaAlign)
-	end := ar.at + ar.bytes
-	for i := len(ar.taken); i >= 0; i-- {
-		at := ar.at
-		if i > 0 {
-			at = ar.taken[i-1].End()
-		}
-		if end-at >= bytes {
-			s := model.Span{Offset: end - bytes, Bytes: bytes}
-			ar.taken = slices.Insert(ar.taken, i, s)
-			return s, true
-		}
-		if i > 0 {
-			end = ar.taken[i-1].Offset
-		}
-	}
-	return model.Span{}, false
-}
-
-// give gives memory back that take gave.
-func (ar *LineageArea) give(s model.Span) {
-	if s.Bytes > 0 {
-		ar.taken = slices.DeleteFunc(ar.taken, func(x model.Span) bool { return x.Offset == s.Offset })
-	}
-}
-
-// free is how many bytes are not taken.
-func (ar *LineageArea) free() int64 {
-	n := ar.bytes
-	for _, s := range ar.taken {
-		n -= s.Bytes
-	}
-	return n
 }
 
 func roundUp(n, unit int64) int64 { return (n + unit - 1) / unit * unit }

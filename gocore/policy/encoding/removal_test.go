@@ -141,8 +141,8 @@ func TestADeviceThatDoesNotDeduplicate(t *testing.T) {
 func TestWhatADeviceHasDeduplicatedGoesOn(t *testing.T) {
 	for _, m := range []Method{Auto, Lineage} {
 		p := New(m, codec.NoCompression)
-		if !p.Deduplicates() {
-			t.Fatalf("%d: the first one is not de-duplicated", m)
+		if first, second := p.Deduplicates(), p.Deduplicates(); first != (m == Lineage) || !second {
+			t.Fatalf("%d: %t for the first one, and %t for the second", m, first, second)
 		}
 		for range 100 {
 			if x := p.Next(Checkpoint{Layout: 1, Removable: true, Captured: true}); x.Way != Difference || x.Look {

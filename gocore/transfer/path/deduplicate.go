@@ -33,8 +33,9 @@ type DeviceLineage interface {
 	// Refer makes the checkpoint need the copies of those to which it refers, once the one before has moved. It is called after Finish. It fails with ErrDeduplication if one of them
 	// has gone.
 	Refer(found *checkpoint.Deduplicated) error
-	// HandOver lets the next checkpoint begin, while copies bring the first occurrences of this one. It is called after Refer.
-	HandOver()
+	// HandOver lets the next checkpoint begin, while the first occurrences of this one are brought: by a kernel that reads the memory of the checkpoint (gathers), or by copies. It is
+	// called after Refer.
+	HandOver(gathers bool)
 	// Lose keeps the memory of the checkpoint from being used again: kernels may still use it.
 	Lose()
 	// Leave ends the use, under the cache's lock, once the engine knows how the transfer has ended.
@@ -132,8 +133,8 @@ func (p *Path) bringFirsts(s *deviceSlot, k *lineage.Checkpoint, to, metadata []
 	}
 	err = errors.Join(err, copied.AwaitChecksums())
 	if err == nil && failed == nil {
-		if failed = l.Refer(found); failed == nil && copies { // the copies are behind those of the checkpoint before: the link is not idle meanwhile
-			l.HandOver()
+		if failed = l.Refer(found); failed == nil { // what is queued is behind the bytes of the checkpoint before: the link is not idle meanwhile
+			l.HandOver(!copies)
 		}
 	}
 	if err = s.a.Finish(gathered, err); err != nil { // before what Finish and Refer said: the kernels may not have ended

@@ -32,8 +32,9 @@ type deviceLineage struct {
 	// references are the numbers of the checkpoints to which it refers, once it is finished, and found what it was made, once it refers to them.
 	references []uint32
 	found      *checkpoint.Deduplicated
-	moving     *cache.Moving   // of the checkpoint, once its turn is over; nil: it is not
-	release    func(kept bool) // gives back the memory of the checkpoint; nil: it has none
+	moving     *cache.Moving // of the checkpoint, once its turn is over; nil: it is not
+	held       *cache.Held   // the memory of the checkpoint; nil: it has none
+	lent       *cache.Lent   // what the gathering of the first occurrences uses of it after the turn; nil: nothing
 }
 
 // DeviceLineage returns the lineage to which the device of the transfer adds its checkpoint; nil if it is not de-duplicated there.
@@ -110,7 +111,7 @@ func (l *deviceLineage) isWanted(history string) bool {
 
 // memory returns memory for the checkpoint.
 func (l *deviceLineage) memory(all []lineages.Region, most int64) (m lineages.Memory, err error) {
-	if m, l.release, err = l.state.Memory(all, most); err != nil {
+	if m, l.held, err = l.state.Memory(all, most); err != nil {
 		return m, l.leaveToHost(err)
 	}
 	return m, nil
@@ -256,8 +257,19 @@ func (l *deviceLineage) Refer(found *checkpoint.Deduplicated) error {
 	return nil
 }
 
-// Lose implements path.DeviceLineage. The lineage stays busy, so that no later checkpoint is de-duplicated with it.
-func (l *deviceLineage) Lose() { l.running, l.release = nil, nil }
+// Lose implements path.DeviceLineage. Unless the checkpoint is finished, the lineage stays busy, so that no later one is de-duplicated with it.
+func (l *deviceLineage) Lose() {
+	l.running, l.held = nil, nil
+	l.endLent(true)
+}
+
+// endLent ends the use of memory after the turn. lost: it may go on.
+func (l *deviceLineage) endLent(lost bool) {
+	if l.lent != nil {
+		l.lent.End(lost)
+		l.lent = nil
+	}
+}
 
 // hasNoCopy tells whether the host has no copy of an object, and takes its map from its version. The lock is held.
 func (l *deviceLineage) hasNoCopy(o *engine.Object) bool {
@@ -269,10 +281,14 @@ func (l *deviceLineage) hasNoCopy(o *engine.Object) bool {
 }
 
 // HandOver implements path.DeviceLineage.
-func (l *deviceLineage) HandOver() {
+func (l *deviceLineage) HandOver(gathers bool) {
 	l.moving = &cache.Moving{Number: l.number, Object: l.x.Obj, Ended: make(chan struct{})}
 	l.state.Moving = l.moving
-	l.release(true)
+	if gathers {
+		l.lent = l.held.Lend()
+	} else {
+		l.held.Release(true)
+	}
 	l.area.Turn.Unlock()
 }
 
@@ -282,6 +298,7 @@ func (l *deviceLineage) Leave(ok bool) {
 	if !arrived && len(l.x.Obj.Sources(l.x.To)) > 0 { // its plain bytes have moved: they need no others
 		l.s.Engine.NeedNoMore(l.s.Now(), l.x.Obj, l.x.To)
 	}
+	l.endLent(false)
 	if l.moving != nil {
 		l.moving.Arrived = arrived
 		close(l.moving.Ended)
@@ -294,8 +311,8 @@ func (l *deviceLineage) Leave(ok bool) {
 	if l.running != nil {
 		l.running.Drop()
 	}
-	if l.release != nil {
-		l.release(l.finished)
+	if l.held != nil {
+		l.held.Release(l.finished)
 	}
 	if arrived {
 		l.state.Objects[l.number] = l.x.Obj

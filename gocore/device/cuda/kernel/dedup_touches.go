@@ -112,8 +112,8 @@ func (t *dedupLabels) touches(name string) (reads, writes []Range) {
 	switch name {
 	case dedupAddNew:
 		writes = append(writes, record...)
-	case dedupGatherFirsts:
-		writes = append(writes, begin(t.Data)...)
+	case dedupGatherFirsts: // it uses nothing of the record, which the next checkpoint may change meanwhile
+		return reads, append(writes, begin(t.Data)...)
 	default:
 		reads = append(reads, record...)
 	}
