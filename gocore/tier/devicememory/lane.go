@@ -26,13 +26,15 @@ func (o *ownLane) RunSync(work func(device.Lane) error) error {
 	return Explain(finish(x, err))
 }
 
-// RunInTwo is RunSync with two lanes, whose work runs beside each other. It waits for both. If the device has no second lane, both are the same.
-func (o *ownLane) RunInTwo(work func(first, second device.Lane) error) error {
+// RunInTwo is RunSync with two lanes, whose work runs beside each other. It calls meanwhile while they work, also behind an error, and waits for both lanes then. If the device has no
+// second lane, both are the same.
+func (o *ownLane) RunInTwo(work func(first, second device.Lane) error, meanwhile func() error) error {
 	o.mu.Lock()
 	second := o.second()
 	x, err := EventBehind(o.lane, work(o.lane, second))
 	y, failed := EventBehind(second, nil)
 	o.mu.Unlock()
+	failed = errors.Join(failed, meanwhile())
 	return Explain(errors.Join(finish(x, err), finish(y, failed)))
 }
 

@@ -1,8 +1,6 @@
 package path
 
 import (
-	"errors"
-
 	"velocpy/gocore/cache"
 	"velocpy/gocore/device"
 	"velocpy/gocore/model"
@@ -28,37 +26,50 @@ func CaptureToHost(c *cache.Cache, a *devicememory.Memory, src *borrow.Source, s
 	})
 }
 
-// capture has the device copy the regions in two lanes, by gather, and hash them. While a lane hashes, or begins a copy, the other one copies, so the link is never idle.
+// capture has the device copy the regions in two lanes, by gather, and hash them. While one lane hashes, or begins a copy, the other one copies, so the link is not idle; and while
+// they copy the host takes the checksums over.
 func (d *deviceRegions) capture(slot []byte, gather func(lane device.Lane, which []int32) error) (*Sums, error) {
-	there := d.numbers(together)
+	var there []int32
+	if d.c.Set.Checksum {
+		there = d.numbers(together)
+	}
 	first, second := d.halves()
 	var sums device.Sums
+	var hashed device.Event
 	err := d.src.During(func() error {
 		return d.a.RunInTwo(func(one, other device.Lane) (err error) {
-			if len(there) > 0 && d.c.Set.Checksum {
-				if sums, err = other.Hash(inPlace(d.src.Regions, there)); err != nil {
+			if len(there) > 0 {
+				sums, err = other.Hash(inPlace(d.src.Regions, there))
+				if hashed, err = devicememory.EventBehind(other, err); err != nil {
 					return err
 				}
 			}
-			if len(second) > 0 {
+			if err = gather(one, first); err == nil && len(second) > 0 { // the other lane hashes first
 				err = gather(other, second)
 			}
-			return errors.Join(gather(one, first), err)
-		})
+			return err
+		}, func() error { return d.takeHashed(there, sums, hashed) })
 	})
-	switch {
-	case sums == nil:
-		return nil, err
-	case err != nil:
-		sums.Discard()
+	if d.sums == nil || err != nil {
 		return nil, err
 	}
-	d.sums = make([]uint64, len(d.spans))
-	d.take(there, sums)
 	if err := d.hashHere(slot); err != nil {
 		return nil, err
 	}
 	return &Sums{Regions: d.sums, Leaves: d.allLeaves()}, nil
+}
+
+// takeHashed waits for checksums and takes them over. Without an event, or if the wait fails, their memory stays taken: kernels may still write to it.
+func (d *deviceRegions) takeHashed(there []int32, sums device.Sums, hashed device.Event) error {
+	if hashed == nil {
+		return nil
+	}
+	err := d.a.Wait(hashed)
+	if err == nil && sums != nil {
+		d.sums = make([]uint64, len(d.spans))
+		d.take(there, sums)
+	}
+	return err
 }
 
 // halves shares the regions out among two lanes by their bytes. Small ones, which one kernel copies, and those that no copy command brings all go to the first.
