@@ -78,3 +78,26 @@ func Assign(bytes []int64, nodes, leaders []int) (writers []int) {
 	}
 	return writers
 }
+
+// Elect elects the leaders of a file among ranks, at most so many, and says which of them writes what each rank has: -1 where none does.
+func Elect(bytes []int64, nodes []int, most int) (leaders, writers []int) {
+	leaders = Leaders(bytes, nodes, most)
+	return leaders, Assign(bytes, nodes, leaders)
+}
+
+// DefaultLeaders is the default number of leaders of a file: as many as let every node lead. Fewer files than nodes would else be slower than as many.
+func DefaultLeaders(nodes []int, files int) int {
+	different := map[int]bool{}
+	for _, node := range nodes {
+		different[node] = true
+	}
+	return (len(different) + files - 1) / files
+}
+
+// Reader is the rank that reads what a rank has for a file: the one that writes it, if it is on the rank's node; else the rank itself, which sends it.
+func Reader(rank, writer int, nodes []int) int {
+	if nodes[rank] == nodes[writer] {
+		return writer
+	}
+	return rank
+}

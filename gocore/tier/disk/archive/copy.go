@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -12,12 +13,13 @@ import (
 	"velocpy/gocore/base/memory"
 	"velocpy/gocore/base/safego"
 	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/policy/aggregation"
 	"velocpy/gocore/tier/disk/durable"
 	"velocpy/gocore/tier/disk/segment"
 )
 
-// copyBytes is the length of one read and one write. A push has as much memory for each of its writers, however many ranks there are.
-const copyBytes = 4 << 20
+// copyBytes is the length of one read and one write.
+const copyBytes = aggregation.CopyBytes
 
 // bufferPurpose is the name under which package memory accounts the buffers.
 const bufferPurpose = "archive buffers"
@@ -46,10 +48,6 @@ func (p *Push) refer(x *part) {
 	}
 }
 
-// longestStream bounds the checkpoints that one writer copies from the beginning to the end, which lets it compare them with their checksums meanwhile. Longer ones are
-// copied by several writers, and read back.
-const longestStream = 64 << 20
-
 // piece is what one writer copies, at most copyBytes at once.
 type piece struct {
 	of   *part
@@ -62,16 +60,15 @@ type piece struct {
 // pieces cuts what a batch brings. Writers take the pieces in this order: the files by turns, and each from its beginning to its end.
 func pieces(batch []*task) []piece {
 	files := map[int64][]piece{}
-	most := 0
 	for _, t := range batch {
 		for _, x := range t.parts {
 			if x.known || x.row.Stored() == 0 {
 				continue // of no bytes there is a room, in which nothing was ever written
 			}
 			length := int64(copyBytes)
-			if x.row.Stored() <= longestStream {
+			if x.row.Stored() <= aggregation.LongestStream {
 				if x.seen = durable.NewStream(&x.row); x.seen != nil {
-					length = longestStream
+					length = aggregation.LongestStream
 				}
 			}
 			for _, m := range x.news {
@@ -80,25 +77,15 @@ func pieces(batch []*task) []piece {
 					end := min(from+length, m.room.End)
 					files[file] = append(files[file], piece{x, file, from, end, m.at + from - m.room.From})
 				}
-				most = max(most, len(files[file]))
 			}
 		}
 	}
-	order := make([]int64, 0, len(files))
-	for file, all := range files {
-		slices.SortFunc(all, func(a, b piece) int { return cmp.Compare(a.at, b.at) })
-		order = append(order, file)
+	inOrder := make([][]piece, 0, len(files))
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		slices.SortFunc(files[file], func(a, b piece) int { return cmp.Compare(a.at, b.at) })
+		inOrder = append(inOrder, files[file])
 	}
-	slices.Sort(order)
-	var all []piece
-	for i := range most {
-		for _, file := range order {
-			if i < len(files[file]) {
-				all = append(all, files[file][i])
-			}
-		}
-	}
-	return all
+	return aggregation.ByTurns(inOrder)
 }
 
 // writers is how many goroutines copy.
