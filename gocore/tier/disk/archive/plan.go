@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 
+	"go.uber.org/atomic"
+
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/aggregation"
@@ -160,14 +162,14 @@ func (p *Push) list(plan *Plan, nodes []int) error {
 		g.add(places[c.of.of], c.end-c.from)
 	}
 	most := cmp.Or(p.o.Leaders, aggregation.DefaultLeaders(nodes, len(p.ends)))
-	for _, file := range slices.Sorted(maps.Keys(groups)) {
-		g := groups[file]
-		for _, leader := range g.elect(nodes, most) {
+	files := slices.Sorted(maps.Keys(groups))
+	for _, file := range files {
+		for _, leader := range groups[file].elect(nodes, most) {
 			plan.Files = append(plan.Files, FileLeader{file, p.ranks[leader].number})
 		}
-		if err := errors.Join(p.to.Space().Make(file), p.to.Space().Sync(file)); err != nil { // other nodes read its head at once
-			return fmt.Errorf("%s: %w", segment.FileName(uint64(file)+1), err)
-		}
+	}
+	if err := p.makeFiles(files); err != nil {
+		return err
 	}
 	for _, c := range p.under.copies {
 		g, from := groups[c.file], places[c.of.of]
@@ -176,6 +178,19 @@ func (p *Push) list(plan *Plan, nodes []int) error {
 		plan.Copies = append(plan.Copies, Transfer{numbers[c.of], c.file, p.ranks[writer].number, c.from, c.end, c.at})
 	}
 	return nil
+}
+
+// makeFiles makes files of the archive, several at once: each takes two syncs, and other nodes read their heads as soon as they have the plan.
+func (p *Push) makeFiles(files []int64) error {
+	var next atomic.Int64
+	return p.workers(len(files), func(failed *atomic.Bool) error {
+		for i := next.Inc() - 1; i < int64(len(files)) && !failed.Load(); i = next.Inc() - 1 {
+			if err := errors.Join(p.to.Space().Make(files[i]), p.to.Space().Sync(files[i])); err != nil {
+				return fmt.Errorf("%s: %w", segment.FileName(uint64(files[i])+1), err)
+			}
+		}
+		return nil
+	})
 }
 
 // group is the ranks of one file, which are neighbours: an election among all ranks for each file would take the square of their number.
