@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from test_archive import compute, require, store_of
 
 from velocpy import errors, knobs
-from velocpy.archive import Pushed, together
+from velocpy.archive import Pushed, shares, together
 from velocpy.archive.alone import Options
 from velocpy.archive.exchange import Bytes, _await
 from velocpy.archive.shares import _TRAILER, Share
@@ -198,6 +198,26 @@ def test_with_a_leader_on_every_node_nothing_is_sent(tmp_path: Path) -> None:
     assert set(transport.counts) == {(2, 0), (3, 0)}  # metadata alone
     assert set(transport.counts.values()) == {1}
     require(tmp_path / "archive", 4, range(3))
+
+
+def test_threads_copy_pieces_of_what_need_not_be_read_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plan names a checkpoint once, however long it is. Encoded ones are read back to be verified."""
+    monkeypatch.setattr(shares, "_PIECE", PAGE)
+    asked: list[tuple[int, int, int]] = []
+    ask = Share.ask
+
+    def spy(share: Share, op: str, data: Any = None, **request: Any) -> Any:
+        if op == "share_copy":
+            asked.append((request["copy"], request["at"], request["length"]))
+        return ask(share, op, data, **request)
+
+    monkeypatch.setattr(Share, "ask", spy)
+    compute(tmp_path, 4, range(2), reduce="codec")
+    chosen = options(tmp_path / "archive", 1, leaders=None)
+    assert isinstance(push_all(tmp_path, Transport(4), [0, 0, 1, 1], chosen)[0], Pushed)
+    assert {length for _, _, length in asked} == {PAGE}
+    assert len(set(asked)) == len(asked) > len({copy for copy, _, _ in asked})
+    require(tmp_path / "archive", 4, range(2))
 
 
 @pytest.mark.parametrize("fate", ["changed", "refused"])

@@ -2,7 +2,7 @@ package sim
 
 import "velocpy/gocore/policy/aggregation"
 
-// Copy is a range of a rank's bytes, and its place in a file.
+// Copy is a range of a rank's bytes, and its place in a file: a checkpoint, or a piece of one where one process copies everything.
 type Copy struct {
 	Rank, File     int
 	Reader, Writer int // ranks: the same one, or the reader sends it to the writer
@@ -77,7 +77,7 @@ func (l *planner) next(keys int, nodes []int) *plan {
 				plan.leaders = append(plan.leaders, leader{file, from + rank})
 			}
 		}
-		files[file] = l.lay(file, from, writers, keys)
+		files[file] = l.lay(file, from, writers, keys, nodes == nil)
 		for i := range files[file] {
 			x := &files[file][i]
 			if x.Reader = x.Writer; nodes != nil {
@@ -90,8 +90,9 @@ func (l *planner) next(keys int, nodes []int) *plan {
 	return plan
 }
 
-// lay lays what ranks have for a file one behind the other, and cuts it. Ranks are those from one on, as many as there are writers, which are counted from it, too.
-func (l *planner) lay(file, from int, writers []int, keys int) (pieces []Copy) {
+// lay lays what ranks have for a file one behind the other. Ranks are those from one on, as many as there are writers, which are counted from it, too. If it is to be cut,
+// several writers copy what is long.
+func (l *planner) lay(file, from int, writers []int, keys int, cut bool) (pieces []Copy) {
 	sum := int64(0)
 	for i := range writers {
 		sum += l.push.Bytes[from+i] * int64(keys)
@@ -100,17 +101,31 @@ func (l *planner) lay(file, from int, writers []int, keys int) (pieces []Copy) {
 	for i, writer := range writers {
 		rank := from + i
 		for range keys {
-			length := int64(aggregation.LongestStream)
-			if l.push.Bytes[rank] > length {
-				length = aggregation.CopyBytes
-			}
-			for left := l.push.Bytes[rank]; left > 0; {
-				n := min(left, length)
-				pieces = append(pieces, Copy{Rank: rank, File: file, Writer: from + writer, At: at, Bytes: n})
-				at, left = at+n, left-n
+			whole := Copy{Rank: rank, File: file, Writer: from + writer, At: at, Bytes: l.push.Bytes[rank]}
+			at += whole.Bytes
+			switch {
+			case whole.Bytes == 0:
+			case cut:
+				pieces = append(pieces, whole.pieces()...)
+			default:
+				pieces = append(pieces, whole)
 			}
 		}
 	}
 	l.free[file] = at
 	return pieces
+}
+
+// pieces cuts what several threads may copy. A checkpoint that is compared with its checksums as it is read is one piece.
+func (c *Copy) pieces() (all []Copy) {
+	length := int64(aggregation.CopyBytes)
+	if c.Bytes <= aggregation.LongestStream {
+		length = c.Bytes
+	}
+	for from := int64(0); from < c.Bytes; from += length {
+		piece := *c
+		piece.At, piece.Bytes = c.At+from, min(length, c.Bytes-from)
+		all = append(all, piece)
+	}
+	return all
 }

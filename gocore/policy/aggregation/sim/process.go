@@ -72,7 +72,7 @@ func share(plan *plan, all []*process, buffer int64) {
 	}
 	for _, c := range plan.copies {
 		if c.Reader == c.Writer {
-			all[c.Writer].copied = append(all[c.Writer].copied, c)
+			all[c.Writer].copied = append(all[c.Writer].copied, c.pieces()...)
 			continue
 		}
 		x := ways[pair{c.Reader, c.Writer}]

@@ -57,18 +57,19 @@ type piece struct {
 	at   int64
 }
 
-// pieces cuts what a batch brings. Writers take the pieces in this order: the files by turns, and each from its beginning to its end.
-func pieces(batch []*task) []piece {
+// pieces cuts what a batch brings. Writers take the pieces in this order: the files by turns, and each from its beginning to its end. longest bounds a piece of what no
+// writer has to copy from its beginning to its end.
+func pieces(batch []*task, longest int64) []piece {
 	files := map[int64][]piece{}
 	for _, t := range batch {
 		for _, x := range t.parts {
 			if x.known || x.row.Stored() == 0 {
 				continue // of no bytes there is a room, in which nothing was ever written
 			}
-			length := int64(copyBytes)
+			length := longest
 			if x.row.Stored() <= aggregation.LongestStream {
 				if x.seen = durable.NewStream(&x.row); x.seen != nil {
-					length = aggregation.LongestStream
+					length = max(longest, aggregation.LongestStream)
 				}
 			}
 			for _, m := range x.news {
@@ -120,7 +121,7 @@ func (p *Push) copyAll(batch []*task) error {
 			}
 		}
 	}
-	all := pieces(batch)
+	all := pieces(batch, copyBytes)
 	var next atomic.Int64
 	var guard sync.Mutex // of the parts' errors
 	return p.workers(len(all), func(failed *atomic.Bool) (err error) {

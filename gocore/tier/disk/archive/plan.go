@@ -139,7 +139,7 @@ func (p *Push) Plan(nodes []int) (*Plan, error) {
 
 // list fills a plan with what the batch under way needs, and makes the files that others will write.
 func (p *Push) list(plan *Plan, nodes []int) error {
-	p.under.copies = pieces(p.under.batch)
+	p.under.copies = pieces(p.under.batch, segmentBytes) // whole rooms: every rank has the whole plan, and cuts its own share
 	numbers := map[*part]int{}
 	for _, t := range p.under.batch {
 		for _, x := range t.parts {

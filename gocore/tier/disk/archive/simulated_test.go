@@ -8,7 +8,6 @@ import (
 	"pgregory.net/rapid"
 
 	"velocpy/gocore/model"
-	"velocpy/gocore/policy/aggregation"
 	"velocpy/gocore/policy/aggregation/sim"
 	"velocpy/gocore/tier/disk/durable"
 )
@@ -64,12 +63,6 @@ func TestTheSimulationPlansAsAPushDoes(t *testing.T) {
 			Writers: 1, Buffer: 1, Buffers: 1,
 		})
 	})
-}
-
-// Longer checkpoints are cut.
-func TestTheSimulationCutsAsAPushDoes(t *testing.T) {
-	long := int64(aggregation.LongestStream)
-	requireSimulated(t, sim.Push{Bytes: []int64{4096, long + 8192, long}, Nodes: []int{0, 1, 2}, Keys: 1, Files: 1, Leaders: 1, Writers: 1, Buffer: 1, Buffers: 1})
 }
 
 // The simulation takes a plan to be about as long as it is: that of many ranks, whose numbers have more digits than those of this one.
