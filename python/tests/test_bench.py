@@ -27,7 +27,7 @@ ON_THE_HOST = "lease of host memory, and checkpoint() of ten regions of 1 KiB, Â
 def test_quick_run_writes_a_result(name, tmp_path):
     if name == "storages":
         pytest.importorskip("pyrevolve")
-    if name in ("decision", "twins") and not ((ROOT / "gocore").is_dir() and shutil.which("go")):
+    if name in ("aggregation", "decision", "twins") and not ((ROOT / "gocore").is_dir() and shutil.which("go")):
         pytest.skip("needs Go and a checkout")
     # In a process of its own: pyrevolve wants a standard output with a descriptor.
     command = [sys.executable, "-m", "benchmarks", name, "--quick", "--folder", tmp_path, "--out", tmp_path / "out"]

@@ -9,6 +9,8 @@ package sim
 import (
 	"errors"
 	"fmt"
+
+	"velocpy/gocore/base/quantity"
 )
 
 // Cluster is the machines and the storage that a push runs on. Rates are in bytes per second, delays in seconds.
@@ -119,7 +121,7 @@ func (p *Push) check() error {
 	}
 	for rank, n := range p.Bytes {
 		if n < 0 || p.Nodes[rank] < 0 {
-			return fmt.Errorf("%w: rank %d has %d bytes, on node %d", ErrPush, rank, n, p.Nodes[rank])
+			return fmt.Errorf("%w: rank %d has %s, on node %d", ErrPush, rank, quantity.Exact(n), p.Nodes[rank])
 		}
 	}
 	return nil

@@ -139,7 +139,7 @@ func (f *collective) exchange(pieces map[int]write, first, last int64) {
 			f.w.send(f.w.nodes[source], f.w.nodes[target], piece.bytes, arrived)
 		}
 	}
-	// Who has what for whom is exchanged before.
+	// Ranks tell each other first which pieces they have.
 	f.w.after(int64(bits.Len(uint(f.end-f.from-1)))*f.w.linkDelay, arrived)
 }
 

@@ -168,7 +168,7 @@ func TestNextLook(t *testing.T) {
 		{0, 0, 100}, {0, 100, 100}, {0, 101, 300}, {0, 3100, 3100}, {0, 3101, 5100}, {0, 5101, 7100}, {1000, 1000, 1100}, {1000, 1_000_000, 1_000_100},
 	} {
 		if got := nextLook(c.since*1000, c.now*1000, shortestLook, longest); got != c.want*1000 {
-			t.Errorf("who waits since %d µs looks behind %d µs at %d ns, wanted %d µs", c.since, c.now, got, c.want)
+			t.Errorf("a process that waits since %d µs looks behind %d µs at %d ns, wanted %d µs", c.since, c.now, got, c.want)
 		}
 	}
 }

@@ -48,11 +48,10 @@ type process struct {
 	written, gone      int // buffers of writes and of sent messages that are done, and not given back
 	busy               int // threads
 	tasks              []func(done func())
-	queued             int // tasks that wait for a thread
 	reads, writes      int // under way, or not looked at since
 
 	idle  int64 // since when there was nothing to do
-	woken int64 // when it looks next; -1: when something has come
+	woken int64 // when it looks next, if something has come; -1: nothing has
 	ended int64
 
 	sentCount, receivedCount     int64 // messages

@@ -168,7 +168,7 @@ func (p *Push) list(plan *Plan, nodes []int) error {
 			plan.Files = append(plan.Files, FileLeader{file, p.ranks[leader].number})
 		}
 	}
-	if err := p.makeFiles(files); err != nil {
+	if err := makeFiles(p, files); err != nil {
 		return err
 	}
 	for _, c := range p.under.copies {
@@ -181,7 +181,7 @@ func (p *Push) list(plan *Plan, nodes []int) error {
 }
 
 // makeFiles makes files of the archive, several at once: each takes two syncs, and other nodes read their heads as soon as they have the plan.
-func (p *Push) makeFiles(files []int64) error {
+func makeFiles(p *Push, files []int64) error {
 	var next atomic.Int64
 	return p.workers(len(files), func(failed *atomic.Bool) error {
 		for i := next.Inc() - 1; i < int64(len(files)) && !failed.Load(); i = next.Inc() - 1 {
