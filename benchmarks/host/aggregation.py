@@ -38,10 +38,11 @@ def run(ranks: Sequence[int] = (16, 64, 256, 1024, 4096, 16384)) -> Report:
     report.notes += [
         "Simulated, not measured: the policy code of a push on a virtual clock, on the machine of Gossman et al., "
         "section 5, as far as the paper describes it. 'by' is the rate of the whole push by that of a file for each "
-        "rank, and 'copying by' its rate while bytes are copied, without plans and commits.",
+        "rank of the same size, and 'copying by' its rate while bytes are copied, without plans and commits.",
         "Messages are those with bytes of checkpoints that one leader receives at most; 'catalogs' the messages with "
         "metadata that the lowest rank receives; 'plan MB' the text of the longest plan, which every rank has. Memory "
-        "of a leader: its buffers for messages, and with those of the threads that copy.",
+        "of a leader: its buffers for messages, and with those of the threads that copy. Leaders are as many as by "
+        "default, unless they are told.",
     ]
     return report
 
@@ -59,7 +60,7 @@ def _row(name: str, figures: dict[str, float], found: dict[str, dict[str, float]
     if rest:
         words += f", {FILES[chosen['files']]}"
     if "leaders" in chosen:
-        words += ", leaders by default" if chosen["leaders"] == "0" else f", {chosen['leaders']} leaders of each"
+        words += {"0": "", "1": ", one leader"}.get(chosen["leaders"], f", {chosen['leaders']} leaders")
     return {
         "ranks": int(ranks.partition("=")[2]),
         "MiB": int(size.partition("=")[2]),

@@ -69,21 +69,21 @@ type Software struct {
 	OpenStore    float64 // the lowest rank opens a store by them
 	PlanPart     float64 // the lowest rank plans a part, beside its copies
 	PlanCopy     float64 // the lowest rank plans a copy and writes it down
-	ParseCopy    float64 // a rank reads a copy of the plan
+	ParseCopy    float64 // a rank reads a copy of the plan, with its part
 	CommitPart   float64 // the lowest rank commits a part
 }
 
-// ThisSoftware is what velocpy's own steps cost on one core of an AMD EPYC: BenchmarkPlanning of package tier/disk/archive says so, rounded up. A copy is parsed three
-// times by each rank, once in Go and twice in Python, where it takes 1 µs.
+// ThisSoftware is what velocpy's own steps cost on one core of an AMD EPYC: BenchmarkPlanning of package tier/disk/archive says so, rounded up. A rank parses a plan three
+// times, once in Go and twice in Python.
 func ThisSoftware() Software {
 	return Software{
 		CatalogBytes: 43 << 10,
 		ReadCatalog:  300e-6,
-		OpenStore:    120e-6,
-		PlanPart:     11e-6,
+		OpenStore:    100e-6,
+		PlanPart:     15e-6,
 		PlanCopy:     0.5e-6,
-		ParseCopy:    5e-6,
-		CommitPart:   26e-6,
+		ParseCopy:    8e-6,
+		CommitPart:   30e-6,
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 // push, by ranks, parts or copies.
 func BenchmarkPlanning(b *testing.B) {
 	const ranks = 512
-	var took struct{ read, open, plan, write, parse, commit time.Duration }
+	var took struct{ read, replay, open, plan, write, parse, commit time.Duration }
 	var catalogs, copies, text int
 	for b.Loop() {
 		r := newRun(b, ranks)
@@ -44,6 +44,7 @@ func BenchmarkPlanning(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
+		took.replay, began = time.Since(began), time.Now()
 		p, err := NewPush(sources, durable.Options{FS: r.shared, Dir: archiveDir}, Options{Files: ranks / 8})
 		if err != nil {
 			b.Fatal(err)
@@ -81,6 +82,7 @@ func BenchmarkPlanning(b *testing.B) {
 		b.ReportMetric(float64(took.Nanoseconds())/1e3/float64(count), unit)
 	}
 	each(took.read, ranks, "µs-read/store")
+	each(took.replay, ranks, "µs-replay/store")
 	each(took.open, ranks, "µs-open/store")
 	each(took.plan, ranks, "µs-plan/part")
 	each(took.commit, ranks, "µs-commit/part")
