@@ -77,13 +77,9 @@ CLAIMS = (
         ceiling="raw writes with as many per fdatasync; O_DIRECT beside it",
     ),
     Claim(
-        r"aggregation: .*(buffers|memory)",
-        "simulated: memory of a leader among 16 to 16,384 ranks that push together, by that of its buffers and threads",
-    ),
-    Claim(
         r"aggregation: ",
-        "simulated: archives of 4096 ranks on 512 nodes, by rate",
-        peer="a file for each rank",
+        "simulated: archives of 4096 ranks, by rate; a leader's memory, by that of its buffers and threads",
+        peer="of rates: a file for each rank",
     ),
     Claim(
         r"reduced: (?!bytes that differ)",
@@ -267,7 +263,8 @@ def _counts_faults(bar: dict[str, Any]) -> bool:
 
 def _few(bars: dict[str, list[Run]]) -> str:
     """The mark of figures of which one or more were measured in too few rounds, all runs together."""
-    figures = (runs for runs in bars.values() if runs[0].bar.get("measured", True))
+    measured = (runs for runs in bars.values() if runs[0].bar.get("measured", True))  # what is simulated never differs
+    figures = (runs for runs in measured if not _counts_faults(runs[0].bar))
     least = min((sum(run.rounds for run in runs) for runs in figures), default=ROUNDS)
     return "" if least >= ROUNDS else f" ({least} round{'s' if least > 1 else ''})"
 

@@ -17,8 +17,8 @@ REASONS = {
     r"aggregation: ": (
         "Simulated, not measured. While bytes are copied the archive is as fast as a file for each rank. The whole "
         "push has the lowest rank read the catalogs of all stores, plan, make the files and commit, while the others "
-        "wait: that takes AAA s of BBB s, of checkpoints of 1 GiB. On a storage that makes 3,000 files a second in a "
-        "directory, and not 29,000, the whole push is ahead (docs/archive.md)."
+        "wait: that takes 0.93 s of 4.62 s, of checkpoints of 1 GiB. Of 256 MiB, the whole push is ahead on a storage "
+        "that makes 3,000 files a second in a directory, and not 29,000 (docs/archive.md)."
     ),
     r"reduced: (?!bytes that differ)": (
         "The reverse sweep over weights misses it. On this disk two processors read plain bytes faster than they "
