@@ -1,9 +1,9 @@
 // Package sim plays the push of an archive by many ranks on a virtual clock: nodes, their network and storage servers are rates and delays, and no byte is moved.
 //
-// The groups of ranks, the places of their bytes, the leaders, who writes what and the order of the copies come from package aggregation, as in a real push. What one
+// The groups of ranks, the places of their bytes, the leaders, the writer of each copy and the order of copies come from package aggregation, as in a real push. What one
 // rank does of a plan (buffers, threads, messages, by turns) is the twin of velocpy/archive/shares.py: process.go has its steps under the same names.
 //
-// A resource serves requests in the order in which they come. Requests have at most 4 MiB, so that this is close to an equal share for everybody.
+// A resource serves requests in the order in which they come. Requests have at most 4 MiB, so that this is close to equal shares.
 package sim
 
 import (
