@@ -6,7 +6,7 @@ ratios of medians with the ceiling that was measured in the same run. Committed 
 ========== =================================================================================
 folder     content
 ========== =================================================================================
-host       captures, leases, eviction decisions, reverse sweeps, many checkpoints
+host       captures, leases, eviction decisions, reverse sweeps, many checkpoints, simulated archives
 disk       the disk tier, durable checkpoints, reduced ones, commits, opening, verification
 adjoint    the storages of pyrevolve under one adjoint
 device     device memory: captures, transfers, leases, encoded histories, kernels

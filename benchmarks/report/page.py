@@ -14,7 +14,8 @@ METHOD = f"""
 Claims that are missed come first. A figure is the median of all runs of a bar, and that of a run the median of its
 rounds. Where a claim has several bars, the table shows the least and the most of their figures. If one has fewer than
 {ROUNDS} rounds, all runs together, their number is told. Of bytes that differ, and of checkpoints that are missing, the
-most of any run counts. Without a peer and a ceiling the bar is a fixed number.
+most of any run counts. Without a peer and a ceiling the bar is a fixed number. What begins with *simulated* was played
+on a virtual clock, and not measured.
 
 `python -m benchmarks NAME --out benchmarks/results`, from a checkout, measures anew. Every benchmark runs its baselines
 in turns with velocpy in the same process, and compares the bytes that come back. Machines are shared and noisy.

@@ -51,10 +51,11 @@ type Request struct {
 	// push_plan
 	Nodes []int `json:"nodes"` // numbers of the ranks' nodes, by ranks ascending
 	// share_read, share_copy, share_write
-	Copy int    `json:"copy"` // its number in the plan
-	File int64  `json:"file"` // its number in the plan
-	At   int64  `json:"at"`   // where in the copy, or, of a write, in the archive
-	Sum  uint64 `json:"sum"`  // that the rank has told which has read the bytes
+	Copy   int    `json:"copy"`   // its number in the plan
+	File   int64  `json:"file"`   // its number in the plan
+	At     int64  `json:"at"`     // where in the copy, or, of a write, in the archive
+	Length int64  `json:"length"` // share_copy: how many bytes
+	Sum    uint64 `json:"sum"`    // that the rank has told which has read the bytes
 
 	Descriptors []int   `json:"descriptors"` // connections: the sockets of the program velocpy-s3
 	Age         float64 `json:"age"`         // collect, in a bucket: seconds that what is removed is old, at least

@@ -164,7 +164,7 @@ func (d *Desk) doShare(q *Request, data []byte) ([]byte, error) {
 	case "share_write":
 		return answered(s.Write(q.File, q.At, data, q.Sum))
 	case "share_copy":
-		return answered(s.Copy(q.Copy))
+		return answered(s.Copy(q.Copy, q.At, q.Length))
 	}
 	report, err := s.End()
 	if err != nil {

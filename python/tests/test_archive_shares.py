@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import threading
 import time
@@ -20,7 +21,7 @@ from hypothesis import strategies as st
 from test_archive import compute, require, store_of
 
 from velocpy import errors, knobs
-from velocpy.archive import Pushed, together
+from velocpy.archive import Pushed, exchange, shares, together
 from velocpy.archive.alone import Options
 from velocpy.archive.exchange import Bytes, _await
 from velocpy.archive.shares import _TRAILER, Share
@@ -198,6 +199,54 @@ def test_with_a_leader_on_every_node_nothing_is_sent(tmp_path: Path) -> None:
     assert set(transport.counts) == {(2, 0), (3, 0)}  # metadata alone
     assert set(transport.counts.values()) == {1}
     require(tmp_path / "archive", 4, range(3))
+
+
+def test_threads_copy_pieces_of_what_need_not_be_read_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plan names a checkpoint once, however long it is. Encoded ones are read back to be verified."""
+    monkeypatch.setattr(shares, "_PIECE", PAGE)
+    asked: list[tuple[int, int, int]] = []
+    ask = Share.ask
+
+    def spy(share: Share, op: str, data: Any = None, **request: Any) -> Any:
+        if op == "share_copy":
+            asked.append((request["copy"], request["at"], request["length"]))
+        return ask(share, op, data, **request)
+
+    monkeypatch.setattr(Share, "ask", spy)
+    compute(tmp_path, 4, range(2), reduce="codec")
+    chosen = options(tmp_path / "archive", 1, leaders=None)
+    assert isinstance(push_all(tmp_path, Transport(4), [0, 0, 1, 1], chosen)[0], Pushed)
+    assert {length for _, _, length in asked} == {PAGE}
+    assert len(set(asked)) == len(asked) > len({copy for copy, _, _ in asked})
+    require(tmp_path / "archive", 4, range(2))
+
+
+def test_the_simulation_has_the_numbers_of_what_it_simulates() -> None:
+    """`gocore/policy/aggregation/sim` is a twin of the steps of a rank, and of its waiting for others."""
+    aggregation = Path(__file__).resolve().parents[2] / "gocore" / "policy" / "aggregation"
+    if not aggregation.is_dir():
+        pytest.skip("not a checkout")
+    text = "".join(
+        path.read_text(encoding="utf-8") for path in [*aggregation.glob("*.go"), *aggregation.glob("sim/*.go")]
+    )
+
+    def number(name: str) -> int:
+        (value,) = re.findall(rf"^\t{name} += ([0-9_]+(?: << [0-9]+)?)$", text, re.MULTILINE)
+        base, _, shift = value.partition(" << ")
+        return int(base) << int(shift or 0)
+
+    def numbers(names: str) -> list[int]:
+        (values,) = re.findall(rf"^\t{names} += ([0-9_, ]+)$", text, re.MULTILINE)
+        return [int(value) for value in values.split(", ")]
+
+    assert number("ahead") == shares._AHEAD
+    assert number("trailer") == _TRAILER.itemsize
+    assert number("CopyBytes") == shares._PIECE
+    assert number("metadataPiece") == together._PIECE
+    assert numbers("shortestLook, longest") == [round(1e9 * each) for each in (shares._SHORTEST, shares._LONGEST)]
+    assert numbers("shortestWait, longestWait") == [
+        round(1e9 * each) for each in (exchange._SHORTEST, exchange._LONGEST)
+    ]
 
 
 @pytest.mark.parametrize("fate", ["changed", "refused"])

@@ -27,7 +27,7 @@ ON_THE_HOST = "lease of host memory, and checkpoint() of ten regions of 1 KiB, �
 def test_quick_run_writes_a_result(name, tmp_path):
     if name == "storages":
         pytest.importorskip("pyrevolve")
-    if name in ("decision", "twins") and not ((ROOT / "gocore").is_dir() and shutil.which("go")):
+    if name in ("aggregation", "decision", "twins") and not ((ROOT / "gocore").is_dir() and shutil.which("go")):
         pytest.skip("needs Go and a checkout")
     # In a process of its own: pyrevolve wants a standard output with a descriptor.
     command = [sys.executable, "-m", "benchmarks", name, "--quick", "--folder", tmp_path, "--out", tmp_path / "out"]
@@ -142,6 +142,13 @@ def test_figures_of_few_rounds_are_marked(rounds, mark):
     assert line == f"| {ON_THE_HOST} | – | – | 12{mark} | ≤ 30 | holds |"
 
 
+def test_simulated_figures_have_no_rounds():
+    one = result("aggregation", "4096 simulated ranks: rate", 1.2, 1, at_least=True)
+    one["bars"][0]["measured"] = False
+    (line,) = table_of([one])[2:]
+    assert line.endswith("| 1.2 | ≥ 1 | holds |")
+
+
 def test_one_run_with_wrong_bytes_is_not_hidden_by_others():
     runs = [
         result("commits", "checkpoints that did not come back as they were", faults, 0, rounds=1)
@@ -157,7 +164,7 @@ def test_the_page_begins_with_thirty_lines():
     title, empty, head, _, *lines = (ROOT / "docs" / "results.md").read_text(encoding="utf-8").splitlines()
     assert (title, empty) == ("# Measured results", "")
     assert head == "| claim | peer | ceiling | ratio or figure | bar | holds |"
-    assert 25 <= lines.index("") <= 35
+    assert 25 <= lines.index("") <= 36
 
 
 def test_help_names_every_benchmark_in_one_piece():

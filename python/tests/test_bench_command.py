@@ -88,6 +88,7 @@ def test_every_benchmark_has_a_quick_form() -> None:
 #: Benchmarks that the package never had.
 NEW = {
     "accumulated",
+    "aggregation",
     "archive",
     "deduplicated",
     "encoded",

@@ -78,3 +78,28 @@ func Assign(bytes []int64, nodes, leaders []int) (writers []int) {
 	}
 	return writers
 }
+
+// Elect elects the leaders of a file among ranks, at most so many, and says which of them writes what each rank has: -1 where none does.
+func Elect(bytes []int64, nodes []int, most int) (leaders, writers []int) {
+	leaders = Leaders(bytes, nodes, most)
+	return leaders, Assign(bytes, nodes, leaders)
+}
+
+// DefaultLeaders is the default number of leaders of a file: as many as let every node lead. Fewer files than nodes would else be slower than as many. The ranks of a
+// file are neighbours, which may begin and end within a node whose other ranks go to another file: so there is one leader more than nodes for each file. Without it such
+// a node might lead no file and send everything, or lead two and write for another node.
+func DefaultLeaders(nodes []int, files int) int {
+	different := map[int]bool{}
+	for _, node := range nodes {
+		different[node] = true
+	}
+	return (len(different)+files-1)/files + 1
+}
+
+// Reader is the rank that reads what a rank has for a file: the one that writes it, if it is on the rank's node; else the rank itself, which sends it.
+func Reader(rank, writer int, nodes []int) int {
+	if nodes[rank] == nodes[writer] {
+		return writer
+	}
+	return rank
+}

@@ -94,3 +94,26 @@ func TestLeadersOfAnyRanks(t *testing.T) {
 		}
 	})
 }
+
+// By default, every rank's bytes are written on its own node where files have whole nodes, or the ranks of nodes of like size.
+func TestEveryNodeLeadsByDefault(t *testing.T) {
+	const ofNode = 8
+	for _, count := range []int{1, 2, 8, 64} {
+		for _, files := range []int{1, (count + 3) / 4, count} {
+			bytes, nodes := make([]int64, ofNode*count), make([]int, ofNode*count)
+			for rank := range bytes {
+				bytes[rank], nodes[rank] = 800+int64(rank*7919%400), rank/ofNode
+			}
+			most, from := DefaultLeaders(nodes, files), 0
+			for _, end := range Groups(bytes, files) {
+				_, writers := Elect(bytes[from:end], nodes[from:end], most)
+				for i, writer := range writers {
+					if nodes[from+i] != nodes[from+writer] {
+						t.Errorf("%d nodes, %d files, %d leaders: rank %d sends to another node", count, files, most, from+i)
+					}
+				}
+				from = end
+			}
+		}
+	}
+}

@@ -64,7 +64,7 @@ func shortfall(size int64) int64 { return shotLength*size - 32*gb - 4*gb }
 // refer makes a checkpoint of objects that there are.
 func (m *Machine) refer(t *testing.T, h *engine.History, k, size int64, objects []*engine.Object) {
 	t.Helper()
-	if _, err := m.Engine.Refer(m.now, h, Key(k), size, nil, objects); err != nil {
+	if _, err := m.Engine.Refer(m.Now(), h, Key(k), size, nil, objects); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -93,8 +93,8 @@ func TestAGroupOfCheckpointsIsOneObject(t *testing.T) {
 			}
 		}
 		slices.Reverse(order)
-		m.Engine.Hint(m.now, h, order)
-		m.Engine.StartPrefetch(m.now, h)
+		m.Engine.Hint(m.Now(), h, order)
+		m.Engine.StartPrefetch(m.Now(), h)
 		blocked := int64(0)
 		for _, x := range order {
 			k := x.Key.Number
@@ -142,21 +142,21 @@ func TestAChainOfDifferencesComesInOrder(t *testing.T) {
 	for c := range int64(chains) {
 		m.mustCapture(t, h, c*of, mib)
 		for k := c*of + 1; k < (c+1)*of; k++ {
-			x, err := m.Engine.BeginCapture(m.now, h, Key(k), part, 1, nil, engine.CaptureOptions{Needs: h.Get(Key(k - 1)).Objects()})
+			x, err := m.Engine.BeginCapture(m.Now(), h, Key(k), part, 1, nil, engine.CaptureOptions{Needs: h.Get(Key(k - 1)).Objects()})
 			if err != nil {
 				t.Fatal(err)
 			}
 			m.Until(func() bool { return x.Phase != engine.Waiting })
-			m.Engine.EndCapture(m.now, x, true)
+			m.Engine.EndCapture(m.Now(), x, true)
 		}
 	}
 	m.Until(func() bool { return false })
 	for c := range int64(chains) { // every chain from its end, and the first chain first
 		for k := (c+1)*of - 1; k >= c*of; k-- {
-			m.Engine.Hint(m.now, h, []plan.Hint{{Op: plan.Last, Key: Key(k)}})
+			m.Engine.Hint(m.Now(), h, []plan.Hint{{Op: plan.Last, Key: Key(k)}})
 		}
 	}
-	m.Engine.StartPrefetch(m.now, h)
+	m.Engine.StartPrefetch(m.Now(), h)
 	hits := 0
 	for c := range int64(chains) {
 		for k := (c+1)*of - 1; k >= c*of; k-- {
@@ -192,17 +192,17 @@ func TestAnIndexLivesUnderTheSameBudget(t *testing.T) {
 	const slots, n = 8, 64
 	m := NewMachine(hostAndDisk(slots*mib), []Medium{{WriteRate: 1e9, ReadRate: 1e9, Workers: 2}}, 10e9)
 	h := m.Engine.History("h")
-	c, err := m.Engine.BeginObject(m.now, 2*mib, 1, engine.CaptureOptions{})
+	c, err := m.Engine.BeginObject(m.Now(), 2*mib, 1, engine.CaptureOptions{})
 	if err != nil || c.Phase != engine.Ready {
 		t.Fatalf("the host is empty, and an index of 2 MiB gets %+v, %v", c, err)
 	}
-	m.Engine.EndCapture(m.now, c, true)
+	m.Engine.EndCapture(m.Now(), c, true)
 	use := func() (hit bool) {
-		r, err := m.Engine.BeginUse(m.now, c.Rec, engine.RestoreOptions{Into: true})
+		r, err := m.Engine.BeginUse(m.Now(), c.Rec, engine.RestoreOptions{Into: true})
 		if err != nil || !m.Until(func() bool { return r.Phase == engine.Ready }) {
 			t.Fatalf("the index cannot be used: %v, phase %d", err, r.Phase)
 		}
-		m.Engine.EndRestore(m.now, r)
+		m.Engine.EndRestore(m.Now(), r)
 		return r.Hit
 	}
 	if !use() {
@@ -223,7 +223,7 @@ func TestAnIndexLivesUnderTheSameBudget(t *testing.T) {
 	}
 	m.Until(func() bool { return false })
 	before := m.Engine.Use(1).Used
-	m.Engine.Disown(m.now, c.Rec)
+	m.Engine.Disown(m.Now(), c.Rec)
 	if freed := before - m.Engine.Use(1).Used; freed != 2*mib || !c.Rec.Gone() {
 		t.Errorf("the index was given up, and %d bytes of the disk are free again", freed)
 	}
@@ -266,9 +266,9 @@ func TestRelocationsJoinTheGaps(t *testing.T) {
 		m.mustCapture(t, h, k, mib)
 	}
 	for k := int64(0); k < n; k += 2 {
-		m.Engine.Drop(m.now, h, Key(k))
+		m.Engine.Drop(m.Now(), h, Key(k))
 	}
-	lease, err := m.Engine.BeginRestore(m.now, h, Key(n-1), engine.RestoreOptions{})
+	lease, err := m.Engine.BeginRestore(m.Now(), h, Key(n-1), engine.RestoreOptions{})
 	if err != nil || lease.Phase != engine.Ready {
 		t.Fatal(err)
 	}
@@ -281,7 +281,7 @@ func TestRelocationsJoinTheGaps(t *testing.T) {
 		t.Fatalf("a checkpoint larger than every gap: %v", err)
 	}
 	for k := int64(n - 1); k > 0; k -= 2 { // from the end, each into the first gap
-		if o := h.Get(Key(k)).Objects()[0]; m.Engine.Relocate(m.now, o, 0) {
+		if o := h.Get(Key(k)).Objects()[0]; m.Engine.Relocate(m.Now(), o, 0) {
 			if used := m.Engine.Use(0).Used; used > n*mib {
 				t.Errorf("%d bytes are in use", used)
 			}
@@ -292,7 +292,7 @@ func TestRelocationsJoinTheGaps(t *testing.T) {
 		t.Errorf("the lease reads at %d, and was given %d; the checkpoint lies at %d", off, at, m.Engine.Fragment(lease.Rec, 0).Offset)
 	}
 	before := m.Engine.Use(0).Used
-	m.Engine.EndRestore(m.now, lease)
+	m.Engine.EndRestore(m.Now(), lease)
 	if freed := before - m.Engine.Use(0).Used; freed != mib {
 		t.Errorf("the lease has ended, and %d bytes of its place are free", freed)
 	}
@@ -311,7 +311,7 @@ func TestCheckpointsAreEncodedInPlace(t *testing.T) {
 		m.mustCapture(t, h, k, mib)
 		if k < 8 {
 			o := h.Get(Key(k)).Objects()[0]
-			if !m.Engine.Recode(m.now, o, 0, engine.Encoded, mib) && k < 7 {
+			if !m.Engine.Recode(m.Now(), o, 0, engine.Encoded, mib) && k < 7 {
 				t.Fatalf("checkpoint %d is not encoded, of %+v", k, m.Engine.Use(0))
 			}
 			m.Until(func() bool { return false })
@@ -322,7 +322,7 @@ func TestCheckpointsAreEncodedInPlace(t *testing.T) {
 	}
 	for k := int64(11); k >= 0; k-- {
 		o := h.Get(Key(k)).Objects()[0]
-		if o.Form(0) != engine.Raw && !m.Engine.Recode(m.now, o, 0, engine.Raw, 0) {
+		if o.Form(0) != engine.Raw && !m.Engine.Recode(m.Now(), o, 0, engine.Raw, 0) {
 			t.Fatalf("checkpoint %d is not decoded", k)
 		}
 		m.Until(func() bool { return false })

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -39,6 +39,9 @@ _abandoned: list[_Stages] = []
 
 #: Seconds in which threads start.
 _PATIENCE = 60
+
+#: Bytes that a thread copies on a node, unless they have to be read in order.
+_PIECE = 4 << 20
 
 #: Messages of one rank that a leader waits for at once.
 _AHEAD = 2
@@ -65,6 +68,14 @@ class _Message:
     nbytes: int
 
 
+class _Copied(NamedTuple):
+    """What one thread copies from one file of this node to another: a range of a copy."""
+
+    copy: int
+    at: int
+    nbytes: int
+
+
 @dataclass
 class _Work:
     """What a plan has for one rank."""
@@ -73,16 +84,17 @@ class _Work:
     sent: dict[int, deque[_Message]] = field(default_factory=dict)
     received: dict[int, deque[_Message]] = field(default_factory=dict)
     #: Copies between two files of this node.
-    copied: deque[int] = field(default_factory=deque)
+    copied: deque[_Copied] = field(default_factory=deque)
 
     @classmethod
     def of(cls, plan: Mapping[str, Any], rank: int, nbytes: int) -> _Work:
         """The share of a rank, in messages of at most so many bytes."""
         work = cls()
         for number, copy in enumerate(plan["copies"] or ()):
-            reader, leader = plan["parts"][copy["part"]]["reader"], copy["leader"]
+            part = plan["parts"][copy["part"]]
+            reader, leader = part["reader"], copy["leader"]
             if reader == leader == rank:
-                work.copied.append(number)
+                work.copied.extend(_pieces(number, copy["end"] - copy["from"], part["plain"]))
             elif reader == rank:
                 work.sent.setdefault(leader, deque()).extend(_messages(number, copy, nbytes))
             elif leader == rank:
@@ -94,6 +106,13 @@ def _messages(number: int, copy: Mapping[str, int], most: int) -> Iterator[_Mess
     length = copy["end"] - copy["from"]
     for at in range(0, length, most):
         yield _Message(number, copy["file"], at, copy["at"] + at, min(most, length - at))
+
+
+def _pieces(number: int, nbytes: int, in_order: bool) -> Iterator[_Copied]:
+    """A copy in pieces that several threads take; one that is compared with its checksums as it is read is one."""
+    most = nbytes if in_order else _PIECE
+    for at in range(0, nbytes, max(most, 1)):
+        yield _Copied(number, at, min(most, nbytes - at))
 
 
 def _apart(all_of_them: list[T], chosen: Callable[[T], bool]) -> tuple[list[T], list[T]]:
@@ -329,8 +348,10 @@ class _Stages:
             self._work.copied.clear()
         some = False
         while self._work.copied and len(self._copying) + len(self._writing) + len(self._reading) < self._c._writers:
-            number = self._work.copied.popleft()
-            self._copying.append(self._submit(self._c._share.ask, "share_copy", None, copy=number))
+            piece = self._work.copied.popleft()
+            self._copying.append(
+                self._submit(self._c._share.ask, "share_copy", None, copy=piece.copy, at=piece.at, length=piece.nbytes)
+            )
             some = True
         return some
 

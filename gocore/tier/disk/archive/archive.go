@@ -377,7 +377,7 @@ func (p *Push) Hold(names []Name) {
 
 // bring brings the next keys: it copies their parts, verifies them, and commits each key.
 func (p *Push) bring() error {
-	batch, err := p.next(batchBytes)
+	batch, err := p.next(1)
 	if err != nil {
 		return err
 	}

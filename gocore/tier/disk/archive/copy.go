@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"sync"
 
@@ -12,12 +13,13 @@ import (
 
 	"velocpy/gocore/base/memory"
 	"velocpy/gocore/base/safego"
+	"velocpy/gocore/policy/aggregation"
 	"velocpy/gocore/tier/disk/durable"
 	"velocpy/gocore/tier/disk/segment"
 )
 
-// copyBytes is the length of one read and one write. A push has as much memory for each of its writers, however many ranks there are.
-const copyBytes = 4 << 20
+// copyBytes is the length of one read and one write.
+const copyBytes = aggregation.CopyBytes
 
 // bufferPurpose is the name under which package memory accounts the buffers.
 const bufferPurpose = "archive buffers"
@@ -61,10 +63,6 @@ func (x *part) refer(rooms map[object]int64) {
 	}
 }
 
-// longestStream bounds the checkpoints that one writer copies from the beginning to the end, which lets it compare them with their checksums meanwhile. Longer ones are
-// copied by several writers, and read back.
-const longestStream = 64 << 20
-
 // piece is what one writer copies, at most copyBytes at once.
 type piece struct {
 	of   *part
@@ -74,19 +72,19 @@ type piece struct {
 	at   int64
 }
 
-// pieces cuts what a batch brings. Writers take the pieces in this order: the files by turns, and each from its beginning to its end.
-func pieces(batch []*task) []piece {
+// pieces cuts what a batch brings. Writers take the pieces in this order: the files by turns, and each from its beginning to its end. longest bounds a piece of what no
+// writer has to copy from its beginning to its end.
+func pieces(batch []*task, longest int64) []piece {
 	files := map[int64][]piece{}
-	most := 0
 	for _, t := range batch {
 		for _, x := range t.parts {
 			if x.known || x.row.Stored() == 0 {
 				continue // of no bytes there is a room, in which nothing was ever written
 			}
-			length := int64(copyBytes)
-			if x.row.Stored() <= longestStream {
+			length := longest
+			if x.row.Stored() <= aggregation.LongestStream {
 				if x.seen = durable.NewStream(&x.row); x.seen != nil {
-					length = longestStream
+					length = max(longest, aggregation.LongestStream)
 				}
 			}
 			for _, m := range x.news {
@@ -95,25 +93,15 @@ func pieces(batch []*task) []piece {
 					end := min(from+length, m.room.End)
 					files[file] = append(files[file], piece{x, file, from, end, m.at + from - m.room.From})
 				}
-				most = max(most, len(files[file]))
 			}
 		}
 	}
-	order := make([]int64, 0, len(files))
-	for file, all := range files {
-		slices.SortFunc(all, func(a, b piece) int { return cmp.Compare(a.at, b.at) })
-		order = append(order, file)
+	inOrder := make([][]piece, 0, len(files))
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		slices.SortFunc(files[file], func(a, b piece) int { return cmp.Compare(a.at, b.at) })
+		inOrder = append(inOrder, files[file])
 	}
-	slices.Sort(order)
-	var all []piece
-	for i := range most {
-		for _, file := range order {
-			if i < len(files[file]) {
-				all = append(all, files[file][i])
-			}
-		}
-	}
-	return all
+	return aggregation.ByTurns(inOrder)
 }
 
 // writers is how many goroutines copy.
@@ -156,7 +144,7 @@ func (p *Push) copyAll(batch []*task) error {
 			}
 		}
 	}
-	all := pieces(batch)
+	all := pieces(batch, copyBytes)
 	var guard sync.Mutex // of the parts' errors
 	return p.o.workers(len(all), func(mine iter.Seq[int]) (err error) {
 		buffer, err := memory.Map(bufferPurpose, copyBytes)

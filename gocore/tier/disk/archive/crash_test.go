@@ -12,6 +12,7 @@ import (
 
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
+	"velocpy/gocore/policy/aggregation"
 	"velocpy/gocore/tier/disk/durable"
 )
 
@@ -169,7 +170,7 @@ func TestAPushBesideWriters(t *testing.T) {
 			t.Fatal(err)
 		}
 		random := rand.New(rand.NewPCG(seed, 1))
-		batch, err := p.next(batchBytes)
+		batch, err := p.next(1)
 		if err == nil {
 			err = p.place(batch)
 		}
@@ -216,7 +217,7 @@ func TestAPushBesideWriters(t *testing.T) {
 
 // A part that its medium has lost is named, and its key left out; the other keys are brought.
 func TestAPartThatCannotBeRead(t *testing.T) {
-	for _, bytes := range []int64{5000, longestStream + 4096} {
+	for _, bytes := range []int64{5000, aggregation.LongestStream + 4096} {
 		r := newRun(t, 2)
 		good, bad := place{"forward", model.NumberKey(1)}, place{"forward", model.NumberKey(2)}
 		for rank := range 2 {

@@ -7,6 +7,7 @@ import (
 
 	"velocpy/gocore/base/checksum"
 	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/policy/aggregation"
 	"velocpy/gocore/tier/disk/catalog"
 	"velocpy/gocore/tier/disk/durable"
 )
@@ -45,17 +46,11 @@ type move struct {
 	sum  uint64 // of its bytes when they were verified in the rank's store, on the way into a bucket
 }
 
-// Limits of a batch: bytes to be copied, and parts.
-const (
-	batchBytes = 256 << 20
-	batchParts = 4096
-)
-
-// next takes keys from the queue, until so many bytes are to be copied. Those that the archive has in this version are counted, and left out.
-func (p *Push) next(most int64) (batch []*task, err error) {
+// next takes keys from the queue, until a batch is full that is copied into so many files at once. Those that the archive has in this version are counted, and left out.
+func (p *Push) next(files int) (batch []*task, err error) {
 	bytes, parts := int64(0), 0
 	planned := map[object]bool{}
-	for len(p.queue) > 0 && bytes < most && parts < batchParts {
+	for len(p.queue) > 0 && aggregation.TakesMore(bytes, parts, files) {
 		t := p.queue[0]
 		p.queue = p.queue[1:]
 		t.parts = nil

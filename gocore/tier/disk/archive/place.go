@@ -7,9 +7,6 @@ import (
 	"velocpy/gocore/tier/disk/segment"
 )
 
-// groupAlign is where the bytes of a batch begin in a file, if there are that many: they share no stripe of a parallel file system with those of the batch before.
-const groupAlign = 1 << 20
-
 // place finds room for what a batch brings. Neighbouring ranks go to one file, one behind the other, and files get bytes as equally as that allows.
 func (p *Push) place(batch []*task) error {
 	bytes := make([]int64, len(p.ranks))
@@ -49,10 +46,7 @@ func (p *Push) take(file int, bytes []int64) (at int64, err error) {
 	for _, n := range bytes {
 		sum += n
 	}
-	at = p.ends[file]
-	if sum >= groupAlign {
-		at = (at + groupAlign - 1) / groupAlign * groupAlign
-	}
+	at = aggregation.Begin(p.ends[file], sum)
 	if sum > int64(file+1)*segmentBytes-at {
 		return 0, fmt.Errorf("%s: %w", segment.FileName(uint64(file)+1), ErrFull)
 	}

@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
+	"slices"
 
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
@@ -111,7 +114,7 @@ func (p *Push) Plan(nodes []int) (*Plan, error) {
 		plan.Stores = append(plan.Stores, StoreIdentity{r.number, r.from.About().Store})
 	}
 	for plan.Done && len(p.queue) > 0 {
-		batch, err := p.next(batchBytes * int64(len(p.ends)))
+		batch, err := p.next(len(p.ends))
 		if err != nil {
 			return nil, err
 		}
@@ -135,7 +138,7 @@ func (p *Push) Plan(nodes []int) (*Plan, error) {
 
 // list fills a plan with what the batch under way needs, and makes the files that others will write.
 func (p *Push) list(plan *Plan, nodes []int) error {
-	p.under.copies = pieces(p.under.batch)
+	p.under.copies = pieces(p.under.batch, segmentBytes) // whole rooms: every rank has the whole plan, and cuts its own share
 	numbers := map[*part]int{}
 	for _, t := range p.under.batch {
 		for _, x := range t.parts {
@@ -148,45 +151,68 @@ func (p *Push) list(plan *Plan, nodes []int) error {
 	for i, r := range p.ranks {
 		places[r] = i
 	}
-	bytes := map[int64][]int64{} // by file and rank
+	groups := map[int64]*group{} // by file
 	for _, c := range p.under.copies {
-		if bytes[c.file] == nil {
-			bytes[c.file] = make([]int64, len(p.ranks))
+		g := groups[c.file]
+		if g == nil {
+			g = &group{first: places[c.of.of]}
+			groups[c.file] = g
 		}
-		bytes[c.file][places[c.of.of]] += c.end - c.from
+		g.add(places[c.of.of], c.end-c.from)
 	}
-	writers := map[int64][]int{} // by file and rank
-	for file := range int64(len(p.ends)) {
-		if bytes[file] == nil {
-			continue
-		}
-		leaders := aggregation.Leaders(bytes[file], nodes, cmp.Or(p.o.Leaders, leadersOf(nodes, len(p.ends))))
-		for _, leader := range leaders {
+	most := cmp.Or(p.o.Leaders, aggregation.DefaultLeaders(nodes, len(p.ends)))
+	files := slices.Sorted(maps.Keys(groups))
+	for _, file := range files {
+		for _, leader := range groups[file].elect(nodes, most) {
 			plan.Files = append(plan.Files, FileLeader{file, p.ranks[leader].number})
 		}
-		writers[file] = aggregation.Assign(bytes[file], nodes, leaders)
-		if err := errors.Join(p.to.Space().Make(file), p.to.Space().Sync(file)); err != nil { // other nodes read its head at once
-			return fmt.Errorf("%s: %w", segment.FileName(uint64(file)+1), err)
-		}
+	}
+	if err := makeFiles(p, files); err != nil {
+		return err
 	}
 	for _, c := range p.under.copies {
-		from := places[c.of.of]
-		writer := writers[c.file][from]
-		if nodes[writer] == nodes[from] {
-			plan.Parts[numbers[c.of]].Reader = p.ranks[writer].number
-		}
+		g, from := groups[c.file], places[c.of.of]
+		writer := g.first + g.writers[from-g.first]
+		plan.Parts[numbers[c.of]].Reader = p.ranks[aggregation.Reader(from, writer, nodes)].number
 		plan.Copies = append(plan.Copies, Transfer{numbers[c.of], c.file, p.ranks[writer].number, c.from, c.end, c.at})
 	}
 	return nil
 }
 
-// leadersOf is the default number of leaders of a file: as many as let every node lead. Fewer files than nodes would else be slower than as many.
-func leadersOf(nodes []int, files int) int {
-	different := map[int]bool{}
-	for _, node := range nodes {
-		different[node] = true
+// makeFiles makes files of the archive, several at once: each takes two syncs, and other nodes read their heads as soon as they have the plan.
+func makeFiles(p *Push, files []int64) error {
+	return p.o.workers(len(files), func(mine iter.Seq[int]) error {
+		for i := range mine {
+			if err := errors.Join(p.to.Space().Make(files[i]), p.to.Space().Sync(files[i])); err != nil {
+				return fmt.Errorf("%s: %w", segment.FileName(uint64(files[i])+1), err)
+			}
+		}
+		return nil
+	})
+}
+
+// group is the ranks of one file, which are neighbours: an election among all ranks for each file would take the square of their number.
+type group struct {
+	first   int
+	bytes   []int64 // of the file, by rank from the first on
+	writers []int   // likewise: who writes these bytes, counted from the first
+}
+
+// add adds bytes of a rank. The copies of a file are in the order of their places, and so in that of the ranks.
+func (g *group) add(rank int, bytes int64) {
+	for len(g.bytes) <= rank-g.first {
+		g.bytes = append(g.bytes, 0)
 	}
-	return (len(different) + files - 1) / files
+	g.bytes[rank-g.first] += bytes
+}
+
+// elect elects the leaders of the file, and says which of them writes what each rank has.
+func (g *group) elect(nodes []int, most int) (leaders []int) {
+	leaders, g.writers = aggregation.Elect(g.bytes, nodes[g.first:g.first+len(g.bytes)], most)
+	for i := range leaders {
+		leaders[i] += g.first
+	}
+	return leaders
 }
 
 func (x *part) moved(t *task) PlannedPart {

@@ -108,8 +108,12 @@ func (g *together) carryOut(shares map[int]*Share, text []byte) (reports []Repor
 	for number, c := range plan.Copies {
 		way := pair{plan.Parts[c.Part].Reader, c.Leader}
 		if way.from == way.to {
-			if err := shares[way.to].Copy(number); err != nil {
-				return nil, err
+			for at, rest := int64(0), c.End-c.From; rest > 0; { // some of it at once
+				n := min(rest, 128<<10)
+				if err := shares[way.to].Copy(number, at, n); err != nil {
+					return nil, err
+				}
+				at, rest = at+n, rest-n
 			}
 			continue
 		}
@@ -338,7 +342,10 @@ func TestWhatIsNotInAShare(t *testing.T) {
 		"before the copy":        second(s.Read(0, -1, p)),
 		"behind the copy":        second(s.Read(0, 8192, p)),
 		"a file of another rank": s.Write(3, 0, nil, 0x2d06800538d394c2),
-		"a copy of another rank": s.Copy(1),
+		"a copy of another rank": s.Copy(1, 0, 4096),
+		"a copy before its room": s.Copy(0, -4096, 4096),
+		"a copy beyond its room": s.Copy(0, 4096, 8192),
+		"a copy of nothing":      s.Copy(0, 0, 0),
 	} {
 		if !errors.Is(err, errShare) {
 			t.Errorf("%s: %v", what, err)
@@ -530,8 +537,8 @@ func TestALeaderSyncsBeforeItReports(t *testing.T) {
 	if err := s.Begin(plan); err != nil {
 		t.Fatal(err)
 	}
-	for number := range plan.Copies {
-		if err := s.Copy(number); err != nil {
+	for number, c := range plan.Copies {
+		if err := s.Copy(number, 0, c.End-c.From); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -545,7 +552,7 @@ func TestALeaderSyncsBeforeItReports(t *testing.T) {
 	if err := s.Begin(plan); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Copy(0); err != nil {
+	if err := s.Copy(0, 0, 4096); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.End(); !errors.Is(err, unix.EIO) {

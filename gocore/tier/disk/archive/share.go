@@ -247,19 +247,22 @@ func (s *Share) write(number, at int64, p []byte) error {
 	return nil
 }
 
-// Copy copies a part that lies on the node of its leader, which is this rank.
-func (s *Share) Copy(copy int) (err error) {
+// Copy copies bytes of a part that lies on the node of its leader, which is this rank: so many, from an offset of the copy on. Those of a plain part are copied in order.
+func (s *Share) Copy(copy int, at, bytes int64) (err error) {
 	c, r, err := s.transfer(copy)
 	if err != nil {
 		return err
 	}
-	buffer, err := memory.Map(bufferPurpose, min(copyBytes, c.End-c.From))
+	if at < 0 || bytes <= 0 || bytes > c.End-c.From-at {
+		return errShare
+	}
+	buffer, err := memory.Map(bufferPurpose, min(copyBytes, bytes))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, buffer.Unmap()) }()
-	for at := int64(0); at < c.End-c.From; {
-		p := buffer.Bytes(0, min(buffer.Size(), c.End-c.From-at))
+	for end := at + bytes; at < end; {
+		p := buffer.Bytes(0, min(buffer.Size(), end-at))
 		if !s.read(r, c.From+at, p) {
 			return nil
 		}

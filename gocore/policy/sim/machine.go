@@ -3,58 +3,11 @@
 package sim
 
 import (
-	"container/heap"
 	"slices"
 
 	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/policy/virtual"
 )
-
-// Clock is virtual time with a queue of events.
-type Clock struct {
-	now   int64
-	order int64
-	queue events
-}
-
-type event struct {
-	at, order int64
-	do        func()
-}
-
-type events []event
-
-func (q events) Len() int { return len(q) }
-func (q events) Less(i, j int) bool {
-	return q[i].at < q[j].at || (q[i].at == q[j].at && q[i].order < q[j].order)
-}
-func (q events) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *events) Push(x any)   { *q = append(*q, x.(event)) }
-func (q *events) Pop() any {
-	n := len(*q) - 1
-	x := (*q)[n]
-	*q = (*q)[:n]
-	return x
-}
-
-// Now is the virtual time, ns.
-func (c *Clock) Now() int64 { return c.now }
-
-// At schedules do. Of two events at the same time, the one scheduled first comes first.
-func (c *Clock) At(t int64, do func()) {
-	c.order++
-	heap.Push(&c.queue, event{at: max(t, c.now), order: c.order, do: do})
-}
-
-// Step runs the next event; false when there is none.
-func (c *Clock) Step() bool {
-	if len(c.queue) == 0 {
-		return false
-	}
-	e := heap.Pop(&c.queue).(event)
-	c.now = e.at
-	e.do()
-	return true
-}
 
 // Medium is the speed of a link between two tiers, per direction, and the number of transfers that share it.
 type Medium struct {
@@ -74,7 +27,7 @@ func (md *Medium) time(d engine.Direction, bytes int64) int64 {
 
 // Machine is an engine whose transfers take virtual time.
 type Machine struct {
-	Clock
+	virtual.Clock
 	Engine *engine.Engine
 	media  []Medium     // by link
 	copies float64      // bytes/s of captures into and copies out of the fastest tier
@@ -126,10 +79,10 @@ func (m *Machine) Kick() {
 
 func (m *Machine) kick(d engine.Direction, link int) (started bool) {
 	for w, busyUntil := range m.free[d][link] {
-		if busyUntil > m.now {
+		if busyUntil > m.Now() {
 			continue
 		}
-		x := m.Engine.Next(m.now, engine.Want{Direction: d, Link: link})
+		x := m.Engine.Next(m.Now(), engine.Want{Direction: d, Link: link})
 		if x == nil {
 			break
 		}
@@ -144,9 +97,9 @@ func (m *Machine) start(x *engine.Transfer, d engine.Direction, link, w int) {
 		x.Wrote(m.encode(x))
 	}
 	m.sent[link] += x.Sends()
-	end := m.now + m.CopyTime(x.Sends())
+	end := m.Now() + m.CopyTime(x.Sends())
 	if link < len(m.media) {
-		end = m.now + m.media[link].time(d, x.Sends())
+		end = m.Now() + m.media[link].time(d, x.Sends())
 	}
 	if m.codec > 0 && x.Stage != engine.Verbatim {
 		ns := int64(float64(max(x.Reads(), x.Writes())) / m.codec * 1e9)
@@ -159,7 +112,7 @@ func (m *Machine) start(x *engine.Transfer, d engine.Direction, link, w int) {
 		if m.fail != nil {
 			err = m.fail(x)
 		}
-		m.Engine.Done(m.now, x, err)
+		m.Engine.Done(m.Now(), x, err)
 		m.Kick()
 	})
 }
@@ -181,7 +134,7 @@ func (m *Machine) Until(done func() bool) bool {
 // Pass advances virtual time by ns.
 func (m *Machine) Pass(ns int64) {
 	over := false
-	m.At(m.now+ns, func() { over = true })
+	m.At(m.Now()+ns, func() { over = true })
 	m.Until(func() bool { return over })
 }
 
@@ -189,20 +142,20 @@ func (m *Machine) Pass(ns int64) {
 // transfer of its workers. It takes at least as long as a copy into the fastest tier.
 func (m *Machine) copyIn(r *engine.Record, t int) {
 	size := r.Size
-	end := m.now + m.CopyTime(size)
+	end := m.Now() + m.CopyTime(size)
 	for link := r.Top(); link != t; link = m.Engine.Below(link) {
 		free := m.free[engine.Down][link]
 		w := slices.Index(free, slices.Min(free))
-		free[w] = max(free[w], m.now) + m.media[link].time(engine.Down, size)
-		m.Pass(free[w] - m.now)
+		free[w] = max(free[w], m.Now()) + m.media[link].time(engine.Down, size)
+		m.Pass(free[w] - m.Now())
 	}
-	m.Pass(max(end-m.now, 0))
+	m.Pass(max(end-m.Now(), 0))
 }
 
 // Capture takes a checkpoint and returns how long its caller was blocked, including copying.
 func (m *Machine) Capture(h *engine.History, k, size int64, o engine.CaptureOptions) (blocked int64, err error) {
-	began := m.now
-	c, err := m.Engine.BeginCapture(m.now, h, Key(k), size, 1, nil, o)
+	began := m.Now()
+	c, err := m.Engine.BeginCapture(m.Now(), h, Key(k), size, 1, nil, o)
 	if err != nil {
 		return 0, err
 	}
@@ -211,17 +164,17 @@ func (m *Machine) Capture(h *engine.History, k, size int64, o engine.CaptureOpti
 	}
 	if c.Phase == engine.Ready {
 		m.copyIn(c.Rec, c.Tier)
-		m.Engine.EndCapture(m.now, c, true)
+		m.Engine.EndCapture(m.Now(), c, true)
 	}
 	m.Kick()
-	return m.now - began, c.Err
+	return m.Now() - began, c.Err
 }
 
 // Restore restores a checkpoint. It returns how long its caller was blocked, including copying, and whether the fastest tier had the bytes.
 func (m *Machine) Restore(h *engine.History, k int64, o engine.RestoreOptions) (blocked int64, hit bool, err error) {
-	began := m.now
+	began := m.Now()
 	o.Into = true
-	r, err := m.Engine.BeginRestore(m.now, h, Key(k), o)
+	r, err := m.Engine.BeginRestore(m.Now(), h, Key(k), o)
 	if err != nil {
 		return 0, false, err
 	}
@@ -230,9 +183,9 @@ func (m *Machine) Restore(h *engine.History, k int64, o engine.RestoreOptions) (
 	}
 	if r.Phase == engine.Ready {
 		m.Pass(m.CopyTime(r.Rec.Size))
-		m.Engine.HandOver(m.now, r)
+		m.Engine.HandOver(m.Now(), r)
 	}
-	m.Engine.EndRestore(m.now, r)
+	m.Engine.EndRestore(m.Now(), r)
 	m.Kick()
-	return m.now - began, r.Hit, r.Err
+	return m.Now() - began, r.Hit, r.Err
 }

@@ -1,0 +1,45 @@
+package aggregation
+
+// How the bytes of a push are cut and laid.
+const (
+	// BatchBytes and BatchParts end a batch: the bytes that are copied for each file, and the parts of ranks, behind which no further key is taken.
+	BatchBytes = 256 << 20
+	BatchParts = 4096
+	// CopyBytes is the length of one read and one write. A push has as much memory for each of its writers, however many ranks there are.
+	CopyBytes = 4 << 20
+	// LongestStream bounds the checkpoints that one writer copies from the beginning to the end, which lets it compare them with their checksums meanwhile. Longer ones
+	// are copied by several writers, and read back.
+	LongestStream = 64 << 20
+	// Align is where the bytes of a batch begin in a file, if there are that many: they share no stripe of a parallel file system with those of the batch before.
+	Align = 1 << 20
+)
+
+// TakesMore tells whether a batch with so many bytes and parts takes a further key. files is 1 where one process copies everything.
+func TakesMore(bytes int64, parts, files int) bool {
+	return bytes < BatchBytes*int64(files) && parts < BatchParts
+}
+
+// Begin is where so many bytes begin in a file whose free room begins at an offset.
+func Begin(free, bytes int64) int64 {
+	if bytes < Align {
+		return free
+	}
+	return (free + Align - 1) / Align * Align
+}
+
+// ByTurns is the order in which pieces of files are copied: the files by turns, and each from its beginning to its end.
+func ByTurns[T any](files [][]T) []T {
+	most, count := 0, 0
+	for _, pieces := range files {
+		most, count = max(most, len(pieces)), count+len(pieces)
+	}
+	all := make([]T, 0, count)
+	for i := range most {
+		for _, pieces := range files {
+			if i < len(pieces) {
+				all = append(all, pieces[i])
+			}
+		}
+	}
+	return all
+}
