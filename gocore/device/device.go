@@ -89,6 +89,8 @@ type Lane interface {
 	// Copy moves n bytes between any two addresses that the device can reach or that are pinned, and pageable host memory. With pageable memory it
 	// may wait for the copy. A pinned range must have been pinned by one Pin.
 	Copy(to, from Address, n int64) error
+	// CopyAll is Copy of several ranges, in fewer calls of the driver. They do not overlap, host memory among them is pinned, and their order among each other is open.
+	CopyAll(all []Move) error
 	// Gather fills a slot from arrays, Scatter fills arrays from a slot: all pieces in as few launches as possible. With sums, the same pass computes
 	// the checksums of the slot's bytes. The arrays must stay until a later event has passed.
 	Gather(pieces []Piece, sums bool) (Sums, error)
@@ -117,6 +119,12 @@ type Lane interface {
 	// After makes all work queued from now on wait for the event. The host does not wait.
 	After(Event) error
 	Close() error // of a lane of our own; queued work still runs
+}
+
+// Move is a copy of bytes from one address to another.
+type Move struct {
+	To, From Address
+	Bytes    int64
 }
 
 // Piece is one region: Bytes dense bytes at Slot, and the same bytes at Mem. The device can reach the address Mem.Base, unless Host says that it is

@@ -3,7 +3,11 @@
 // under the race detector on a machine without a GPU.
 package cuda
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"velocpy/gocore/device"
+)
 
 // Handles of the driver. The zero value is no handle, except that Stream 0 is the legacy default stream.
 type (
@@ -82,6 +86,8 @@ type Driver interface {
 	SynchronizeEvent(Context, Event) error
 
 	Copy(c Context, to, from Pointer, bytes int64, s Stream) error
+	// CopyAll queues copies, each as Copy does, in any order among each other, by few calls. s is a stream of CreateStream. After an error some of them may be queued.
+	CopyAll(c Context, all []device.Move, s Stream) error
 
 	LoadModule(c Context, image []byte) (Module, error)
 	UnloadModule(Context, Module) error

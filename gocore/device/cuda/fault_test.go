@@ -87,6 +87,7 @@ func (r *rig) calls(mark device.Event) map[string]func() error {
 		"Unpin":        func() error { return r.dev.Unpin(host, 0, 4096) },
 		"Grow":         func() error { _, err := a.Grow(16 << 20); return err },
 		"Copy":         func() error { return l.Copy(base, base+4096, 64) },
+		"CopyAll":      func() error { return l.CopyAll([]device.Move{{To: base, From: base + 4096, Bytes: 64}}) },
 		"Gather":       func() error { _, err := l.Gather(r.pieces(), true); return err },
 		"plain Gather": func() error { _, err := l.Gather(r.pieces()[:1], false); return err },
 		"Scatter":      func() error { return l.Scatter(r.pieces()) },
@@ -142,7 +143,7 @@ func TestLossIsForEver(t *testing.T) {
 
 func total(d *double.Driver) (n int) {
 	for _, call := range []string{
-		"MemoryInfo", "ReserveAddress", "CreateStream", "Register", "Unregister", "CreateMemory", "Copy", "Launch", "RecordEvent",
+		"MemoryInfo", "ReserveAddress", "CreateStream", "Register", "Unregister", "CreateMemory", "Copy", "CopyAll", "Launch", "RecordEvent",
 		"StreamWaitEvent", "QueryEvent", "SynchronizeEvent", "DestroyStream", "Unmap", "FreeAddress", "StreamIsCapturing", "CreateEvent",
 	} {
 		n += d.Calls(call)
@@ -187,7 +188,7 @@ func TestStickyResults(t *testing.T) {
 		}
 	}
 	for call, method := range map[string]string{
-		"RecordEvent": "Mark", "Copy": "Copy", "Launch": "Gather", "CreateMemory": "Grow", "Register": "Pin", "QueryEvent": "Passed",
+		"RecordEvent": "Mark", "Copy": "Copy", "CopyAll": "CopyAll", "Launch": "Gather", "CreateMemory": "Grow", "Register": "Pin", "QueryEvent": "Passed",
 		"SynchronizeEvent": "Wait", "StreamWaitEvent": "After", "StreamIsCapturing": "borrowed", "CreateStream": "Lane",
 	} {
 		for code, lost := range map[cuda.Code]bool{cuda.IllegalAddress: true, cuda.Unknown: true, cuda.NotSupported: false} {

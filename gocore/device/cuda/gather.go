@@ -29,12 +29,13 @@ func (l *lane) Gather(pieces []device.Piece, withSums bool) (device.Sums, error)
 	if err := l.ready(pieces); err != nil {
 		return nil, err
 	}
+	staged := hostBytes(pieces) > 0
 	pieces, release, err := l.brought(pieces)
 	if err != nil {
 		return nil, err
 	}
 	if !withSums {
-		return nil, errors.Join(l.gather(pieces), release())
+		return nil, errors.Join(l.gather(pieces, staged), release())
 	}
 	s, err := l.summed(pieces, false, func(p *kernel.Plan, at device.Address) { p.Gather(pieces, at) })
 	if err = errors.Join(err, release()); err != nil {
@@ -44,11 +45,13 @@ func (l *lane) Gather(pieces []device.Piece, withSums bool) (device.Sums, error)
 }
 
 // gather uses the copy engine for a single contiguous piece, and for those that it brings over the link sooner than a kernel.
-func (l *lane) gather(pieces []device.Piece) error {
+func (l *lane) gather(pieces []device.Piece, staged bool) error {
 	if only := single(pieces); only != nil {
 		return l.copy(only.Slot, uintptr(only.Mem.Base), only.Bytes)
 	}
-	rest, err := l.overLink(pieces, func(p *device.Piece) error { return l.copy(p.Slot, uintptr(p.Mem.Base), p.Bytes) })
+	rest, err := l.overLink(pieces, staged, func(p *device.Piece) device.Move {
+		return device.Move{To: p.Slot, From: uintptr(p.Mem.Base), Bytes: p.Bytes}
+	})
 	if err != nil || len(rest) == 0 {
 		return err
 	}
@@ -70,36 +73,44 @@ func (l *lane) scatter(pieces []device.Piece) error {
 	if only := single(pieces); only != nil {
 		return l.copy(uintptr(only.Mem.Base), only.Slot, only.Bytes)
 	}
-	rest, err := l.overLink(pieces, func(p *device.Piece) error { return l.copy(uintptr(p.Mem.Base), p.Slot, p.Bytes) })
+	rest, err := l.overLink(pieces, false, func(p *device.Piece) device.Move {
+		return device.Move{To: uintptr(p.Mem.Base), From: p.Slot, Bytes: p.Bytes}
+	})
 	if err != nil || len(rest) == 0 {
 		return err
 	}
 	return l.planned(l.d.kernels, func(p *kernel.Plan) { p.Scatter(rest) })
 }
 
-// linkBytes: the copy engine moves contiguous pieces over the link that are larger. A kernel uses four fifths of the link on an H100; the copy engine uses all of
-// it, but for some 7 µs that each copy takes besides, a tenth of the time of so many bytes. Staged pieces are not larger: the driver would wait for a copy from host
-// memory to host memory.
-const linkBytes = stagedBytes
+// The copy engine moves contiguous pieces over the link that are larger: it uses all of the link, and a kernel four fifths of it (H100). Where a call is for one copy, each leaves the
+// engine idle for some 3 µs, and the host makes a call in 5; where it is for many, pieces of batchBytes come at nearly the rate of large ones (H200). Staged pieces are not larger than
+// linkBytes: the driver would wait for a copy from host memory to host memory.
+const (
+	linkBytes  = stagedBytes
+	batchBytes = 64 << 10
+)
 
-// overLink moves the large contiguous pieces of device memory whose slots are in host memory, one by one, and returns the others.
-func (l *lane) overLink(pieces []device.Piece, move func(*device.Piece) error) (rest []device.Piece, err error) {
-	table := l.d.pins.current()
+// overLink moves the large contiguous pieces of device memory whose slots are in host memory, and returns the others. move says how one is moved. staged: some pieces were staged.
+func (l *lane) overLink(pieces []device.Piece, staged bool, move func(*device.Piece) device.Move) (rest []device.Piece, err error) {
+	table, least := l.d.pins.current(), int64(linkBytes)
+	if l.own && !staged {
+		least = batchBytes
+	}
 	crosses := func(p *device.Piece) bool {
-		return p.Bytes > linkBytes && !p.Host && p.Mem.Contiguous() && table.has(p.Slot) && !table.has(uintptr(p.Mem.Base))
+		return p.Bytes > least && !p.Host && p.Mem.Contiguous() && table.has(p.Slot) && !table.has(uintptr(p.Mem.Base))
 	}
 	if !slices.ContainsFunc(pieces, func(p device.Piece) bool { return crosses(&p) }) {
 		return pieces, nil
 	}
+	moves := make([]device.Move, 0, len(pieces))
 	for i := range pieces {
-		p := &pieces[i]
-		if !crosses(p) {
+		if p := &pieces[i]; crosses(p) {
+			moves = append(moves, move(p))
+		} else {
 			rest = append(rest, *p)
-		} else if err = move(p); err != nil {
-			return nil, err
 		}
 	}
-	return rest, nil
+	return rest, l.copyAll(moves)
 }
 
 // Hash reads the slots once.

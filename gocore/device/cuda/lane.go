@@ -71,6 +71,48 @@ func (l *lane) Copy(to, from device.Address, n int64) error {
 	return l.copy(to, from, n)
 }
 
+// CopyAll implements device.Lane.
+func (l *lane) CopyAll(all []device.Move) error {
+	for _, m := range all {
+		if m.Bytes < 0 {
+			return fmt.Errorf("%s: a copy of %s: %w", l.d.Name(), quantity.Exact(m.Bytes), model.ErrShape)
+		}
+	}
+	if err := l.open(); err != nil {
+		return err
+	}
+	return l.copyAll(all)
+}
+
+// copyAll makes calls of the driver for many parts between two borders of pinned ranges. In a caller's stream, which may be one that takes no such calls, it makes one for each.
+func (l *lane) copyAll(all []device.Move) error {
+	if !l.own {
+		return l.copyEach(all)
+	}
+	table, parts := l.d.pins.current(), make([]device.Move, 0, len(all))
+	for _, m := range all {
+		for m.Bytes > 0 {
+			n := min(table.whole(m.To, m.Bytes), table.whole(m.From, m.Bytes))
+			parts = append(parts, device.Move{To: m.To, From: m.From, Bytes: n})
+			m = device.Move{To: m.To + uintptr(n), From: m.From + uintptr(n), Bytes: m.Bytes - n}
+		}
+	}
+	err := l.d.driver.CopyAll(l.d.context, parts, l.stream)
+	if Is(err, InvalidValue) && l.d.pins.current() != table {
+		return l.copyEach(all) // a range was pinned in the meantime, and a part crossed its border
+	}
+	return l.d.check("copies", err)
+}
+
+func (l *lane) copyEach(all []device.Move) error {
+	for _, m := range all {
+		if err := l.copy(m.To, m.From, m.Bytes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // copy makes one driver call for each part between two borders of pinned ranges.
 func (l *lane) copy(to, from uintptr, n int64) error {
 	for n > 0 {

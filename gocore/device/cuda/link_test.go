@@ -15,7 +15,8 @@ import (
 // seen are n bytes at an address.
 func seen(at unsafe.Pointer, n int64) []byte { return unsafe.Slice((*byte)(at), n) }
 
-// Over the link, large contiguous pieces go by the copy engine, and one kernel moves all others.
+// Over the link, contiguous pieces go by the copy engine, and one kernel moves small ones and all others. In a stream of the caller, where each takes a call of its own, so do pieces of
+// up to 4 MiB.
 func TestLargePiecesCrossTheLinkByCopies(t *testing.T) {
 	const large, small, room = 4<<20 + 8, 4 << 20, 40 << 20
 	r := open(t, double.Config{})
@@ -55,30 +56,38 @@ func TestLargePiecesCrossTheLinkByCopies(t *testing.T) {
 		within = append(within, device.Piece{Slot: r.arena.Base() + device.Address(room/2+at/2), Bytes: min(n, 1<<10), Mem: model.Strided{Base: mem.Base}})
 		at += (n + 4096) &^ 63
 	}
+	borrowed := r.dev.Borrow(2)
 	moved := func(what string, pieces []device.Piece, move func([]device.Piece) error, copies int) {
 		t.Helper()
-		before, launches := r.driver.Calls("Copy"), r.driver.Calls("Launch")
+		count := func() int { return r.driver.Calls("Copy") + r.driver.Calls("CopyAll") }
+		before, launches := count(), r.driver.Calls("Launch")
 		if err := move(pieces); err != nil {
 			t.Fatal(err)
 		}
-		if got := r.driver.Calls("Copy") - before; got != copies {
+		if got := count() - before; got != copies {
 			t.Errorf("%s: %d copies, must be %d", what, got, copies)
 		}
 		if r.driver.Calls("Launch") == launches {
 			t.Errorf("%s: no kernel has moved the small pieces", what)
 		}
-		event, err := r.lane.Event()
-		if err != nil {
-			t.Fatal(err)
+		for _, lane := range []device.Lane{r.lane, borrowed} {
+			event, err := lane.Event()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err = event.Wait(); err != nil {
+				t.Error(err)
+			}
+			event.Drop()
 		}
-		if err = event.Wait(); err != nil {
-			t.Error(err)
-		}
-		event.Drop()
 	}
 	gather := func(p []device.Piece) error { _, err := r.lane.Gather(p, false); return err }
 	moved("within the device", within, gather, 0)
-	moved("to the host", over, gather, 2)
+	moved("to the host in the caller's stream", over, func(p []device.Piece) error { _, err := borrowed.Gather(p, false); return err }, 2)
+	for i := range over {
+		clear(seen(pointer(over[i].Slot), over[i].Bytes))
+	}
+	moved("to the host", over, gather, 3)
 	for i, p := range over {
 		if i == 3 || p.Bytes == 0 {
 			continue
@@ -93,7 +102,7 @@ func TestLargePiecesCrossTheLinkByCopies(t *testing.T) {
 	for i := range over {
 		clear(seen(over[i].Mem.Base, over[i].Bytes))
 	}
-	moved("to the device", over, r.lane.Scatter, 2)
+	moved("to the device", over, r.lane.Scatter, 3)
 	for i, p := range over {
 		if i != 3 && !bytes.Equal(seen(pointer(p.Slot), p.Bytes), seen(p.Mem.Base, p.Bytes)) {
 			t.Errorf("piece %d has other bytes in its array", i)

@@ -145,6 +145,16 @@ func (l *lane) Copy(to, from device.Address, n int64) error {
 	return l.put([]pinned{{to, n}, {from, n}}, work)
 }
 
+// CopyAll implements device.Lane.
+func (l *lane) CopyAll(all []device.Move) error {
+	for _, m := range all {
+		if err := l.Copy(m.To, m.From, m.Bytes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Gather implements device.Lane.
 func (l *lane) Gather(pieces []device.Piece, check bool) (device.Sums, error) {
 	s, err := l.work(copier.Gather, pieces, check)

@@ -89,7 +89,7 @@ func (p *Path) deduplicate(s *deviceSlot) error {
 // of the device. Tests lower both.
 var (
 	LeastApart  int64 = 16 << 20
-	LeastCopied int64 = 256 << 10
+	LeastCopied int64 = 64 << 10
 )
 
 const partForCopy = 2 // a divisor
@@ -171,13 +171,12 @@ func firstsOf(d *checkpoint.Deduplicated) (all []firstPiece) {
 
 // copyFirsts queues the copies of pieces.
 func (s *deviceSlot) copyFirsts(pieces []firstPiece, to []byte) error {
-	for _, x := range pieces {
+	all := make([]device.Move, len(pieces))
+	for i, x := range pieces {
 		from := s.at + s.p.version.Layout.Spans[x.region].Offset + x.at
-		if err := s.lane.Copy(device.AddressOf(to[x.to:]), s.a.Address(from), x.bytes); err != nil {
-			return err
-		}
+		all[i] = device.Move{To: device.AddressOf(to[x.to:]), From: s.a.Address(from), Bytes: x.bytes}
 	}
-	return nil
+	return s.lane.CopyAll(all)
 }
 
 // orPlain lets the plain bytes move where de-duplication is not possible. After any other error nothing tells whether the kernels have ended.

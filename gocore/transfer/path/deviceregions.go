@@ -197,15 +197,15 @@ func (d *deviceRegions) copyCuts(slot []byte, which []int32) (device.Event, erro
 		if d.src.Abandoned() {
 			return nil, borrow.ErrAbandoned
 		}
-		var failed error
+		var all []device.Move
 		for _, i := range which {
 			at, end := max(d.spans[i].Offset, from), min(d.spans[i].Offset+d.spans[i].Bytes, from+n)
-			if at < end && failed == nil {
+			if at < end {
 				base := device.Address(d.src.Regions[i].Mem.Base) + device.Address(at-d.spans[i].Offset)
-				failed = d.lane.Copy(device.AddressOf(slot[at:end]), base, end-at)
+				all = append(all, device.Move{To: device.AddressOf(slot[at:end]), From: base, Bytes: end - at})
 			}
 		}
-		return devicememory.EventBehind(d.lane, failed)
+		return devicememory.EventBehind(d.lane, d.lane.CopyAll(all))
 	})
 }
 

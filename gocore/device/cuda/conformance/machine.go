@@ -37,7 +37,7 @@ func Run(t *testing.T, open func(*testing.T) Machine) {
 		{"Identity", identity}, {"Refusals", refusals}, {"Memory", physicalMemory}, {"Pinned", pinnedMemory}, {"Streams", streams},
 		{"Events", events}, {"Modules", modules}, {"Threads", threads},
 		{"Arena", arena}, {"ArenaGrowsBesideCopies", arenaBesideCopies}, {"ArenaShrinksBesideCopies", arenaShrinksBesideCopies},
-		{"Copies", copies}, {"Seams", seams}, {"PinBesideCopies", pinBesideCopies},
+		{"Copies", copies}, {"Seams", seams}, {"Moves", moves}, {"PinBesideCopies", pinBesideCopies},
 		{"Gather", gather}, {"Scatter", scatter}, {"ManyPieces", manyPieces}, {"Hash", hash}, {"HostPieces", hostPieces},
 		{"Events", marks}, {"Borrowed", borrowed}, {"Recording", recording}, {"BesideRecording", besideRecording}, {"Sums", sumsPool},
 		{"Containers", containers}, {"LargeContainers", largeContainers},

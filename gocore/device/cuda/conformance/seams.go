@@ -3,6 +3,7 @@ package conformance
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"velocpy/gocore/base/safego"
@@ -51,6 +52,52 @@ func seams(t *testing.T, m Machine) {
 	}
 	must(t, b.dev.Pin(h, pinPiece, 2*pinPiece))
 	b.close() // unpins the rest
+}
+
+// moves copies many ranges at once between the device, whose memory has several pieces, and host memory that was pinned in pieces.
+func moves(t *testing.T, m Machine) {
+	b := newBench(t, m, 14*mib)
+	const n = 12 * pinPiece
+	h := host(t, n)
+	for _, i := range rand.Perm(n / pinPiece) {
+		must(t, b.dev.Pin(h, int64(i)*pinPiece, pinPiece))
+	}
+	at := b.room(n, 0)
+	want := pattern(6, n)
+	r := rand.New(rand.NewPCG(6, 6))
+	for _, count := range []int{0, 1, 2, 63, 64, 65, 400} {
+		ends := []int64{0, n}
+		for len(ends) < count {
+			ends = append(ends, r.Int64N(n+1)) // also ranges of no bytes
+		}
+		slices.Sort(ends)
+		var down, up []device.Move
+		skipped := map[int]bool{}
+		for i, from := range ends[:min(count, len(ends)-1)] {
+			if skipped[i] = i%7 == 3; skipped[i] {
+				continue
+			}
+			bytes := ends[i+1] - from
+			down = append(down, device.Move{To: address(h) + uintptr(from), From: at + uintptr(from), Bytes: bytes})
+			up = append(up, device.Move{To: at + uintptr(from), From: address(h) + uintptr(from), Bytes: bytes})
+		}
+		expect := make([]byte, n)
+		for i, from := range ends[:min(count, len(ends)-1)] {
+			if !skipped[i] {
+				copy(expect[from:ends[i+1]], want[from:])
+			}
+		}
+		clear(h.Bytes(0, n))
+		b.put(at, want)
+		must(t, b.lane.CopyAll(down))
+		b.settle(b.lane)
+		same(t, "down", h.Bytes(0, n), expect)
+		b.put(at, make([]byte, n))
+		must(t, b.lane.CopyAll(up))
+		b.settle(b.lane)
+		same(t, "up", b.get(at, n), expect)
+	}
+	b.close()
 }
 
 // pinBesideCopies pins and unpins one half while copies use all of the other, up to the border.

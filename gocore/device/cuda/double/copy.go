@@ -3,6 +3,7 @@ package double
 import (
 	"slices"
 
+	"velocpy/gocore/device"
 	"velocpy/gocore/device/cuda"
 )
 
@@ -48,7 +49,27 @@ func (cp *copies) kind(s Span) kind {
 
 // Copy implements cuda.Driver.
 func (cp *copies) Copy(c cuda.Context, to, from cuda.Pointer, n int64, at cuda.Stream) error {
-	const call = "Copy"
+	return cp.copyBy("Copy", c, to, from, n, at)
+}
+
+// CopyAll implements cuda.Driver. The copies are queued in any order.
+func (cp *copies) CopyAll(c cuda.Context, all []device.Move, at cuda.Stream) error {
+	if len(all) == 0 {
+		return nil
+	}
+	cp.mu.Lock()
+	first := cp.queues.random.IntN(len(all))
+	cp.mu.Unlock()
+	for i := range all {
+		m := all[(first+i)%len(all)]
+		if err := cp.copyBy("CopyAll", c, m.To, m.From, m.Bytes, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (cp *copies) copyBy(call string, c cuda.Context, to, from cuda.Pointer, n int64, at cuda.Stream) error {
 	cp.mu.Lock()
 	defer cp.mu.Unlock()
 	s, err := cp.streams.in(call, c, at)

@@ -43,6 +43,7 @@ result velocpy_query_event(handle context, handle event);
 result velocpy_synchronize_event(handle context, handle event);
 
 result velocpy_copy(handle context, address to, address from, size_t bytes, handle stream);
+result velocpy_copy_all(handle context, const struct move* all, size_t count, handle stream);
 
 result velocpy_load_module(handle context, const void* image, handle* module);
 result velocpy_unload_module(handle context, handle module);

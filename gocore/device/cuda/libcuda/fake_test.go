@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"unsafe"
@@ -120,8 +121,10 @@ func TestCalls(t *testing.T) {
 	if *onGPU {
 		t.Skip("there is a real one")
 	}
-	if text := child(t, "TestChildCalls", fake(t)); !strings.Contains(text, "PASS") {
-		t.Error(text)
+	for _, options := range [][]string{nil, {"-DREFUSING"}} {
+		if text := child(t, "TestChildCalls", fake(t, options...)); !strings.Contains(text, "PASS") {
+			t.Error(text)
+		}
 	}
 }
 
@@ -222,6 +225,8 @@ func everyCall(t *testing.T, d *libcuda.Driver) {
 		t.Error("1.5 ms are", ns, done, err)
 	}
 	must(t, d.Copy(c, at, at+1, 7<<33, s))
+	must(t, d.CopyAll(c, nil, s))
+	must(t, d.CopyAll(c, slices.Repeat([]device.Move{{To: at, From: at + 1, Bytes: 7 << 33}}, 65), s)) // a call for 64, and one for the last
 	must(t, d.BeginCapture(c, s))
 	must(t, d.EndCapture(c, s))
 	everyKernel(t, d, c, s)

@@ -3,7 +3,12 @@ package libcuda
 // #include "calls.h"
 import "C"
 
-import "velocpy/gocore/device/cuda"
+import (
+	"unsafe"
+
+	"velocpy/gocore/device"
+	"velocpy/gocore/device/cuda"
+)
 
 // streams is the driver's functions for streams, and for the copies in them.
 type streams struct{}
@@ -48,4 +53,13 @@ func (streams) StreamWaitEvent(c cuda.Context, s cuda.Stream, e cuda.Event) erro
 // Copy queues a copy between any two addresses in the stream.
 func (streams) Copy(c cuda.Context, to, from cuda.Pointer, bytes int64, s cuda.Stream) error {
 	return failure("cuMemcpyAsync", C.velocpy_copy(C.handle(c), C.address(to), C.address(from), C.size_t(bytes), C.handle(s)))
+}
+
+// CopyAll implements cuda.Driver.
+func (streams) CopyAll(c cuda.Context, all []device.Move, s cuda.Stream) error {
+	if len(all) == 0 {
+		return nil
+	}
+	moves := (*C.struct_move)(unsafe.Pointer(unsafe.SliceData(all)))
+	return failure("cuMemcpyAsync", C.velocpy_copy_all(C.handle(c), moves, C.size_t(len(all)), C.handle(s)))
 }

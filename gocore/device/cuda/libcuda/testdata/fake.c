@@ -254,6 +254,18 @@ API cuMemcpyAsync(unsigned long long to, unsigned long long from, size_t n, uint
   EXPECT(to == ADDRESS && from == ADDRESS + 1 && n == 7ull << 33 && s == STREAM);
   return 0;
 }
+// REFUSING refuses copies of several ranges by one call.
+API cuMemcpyBatchAsync_v2(const unsigned long long* to, const unsigned long long* from, const size_t* bytes, size_t n, const void* copying,
+                          const size_t* first, size_t kinds, uintptr_t s) {
+  CURRENT(CONTEXT);
+  const int* words = copying;
+#ifdef REFUSING
+  return 801;
+#endif
+  EXPECT(n <= 64 && kinds == 1 && *first == 0 && words[0] == 1 && words[5] == 0 && s == STREAM);
+  for (size_t i = 0; i < n; i++) EXPECT(to[i] == ADDRESS && from[i] == ADDRESS + 1 && bytes[i] == 7ull << 33);
+  return 0;
+}
 API cuModuleLoadData(uintptr_t* m, const void* image) {
   INSIDE(CONTEXT);
   EXPECT(!strcmp(image, "kernels"));
