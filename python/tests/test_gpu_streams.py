@@ -326,6 +326,7 @@ def test_leases_are_arrays_for_others(tmp_path: Path, consumer: str) -> None:
             history.checkpoint(key, u=Named(u, cupy.cuda.runtime.streamLegacy))
             history.wait("host")
         seen = cupy.zeros(ELEMENTS, np.int32)
+        cupy.cuda.runtime.deviceSynchronize()  # neither stream waits for the default one, in which it is cleared
         for key, want in enumerate(kept):
             lease = history.restore(key)
             array = lease["u"]
