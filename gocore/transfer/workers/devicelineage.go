@@ -85,7 +85,7 @@ func (l *deviceLineage) Dedup(lane device.Lane, all []lineages.Region, result de
 	w := l.state.Lineage
 	if w.Changed() {
 		if err := l.state.Rebase(); err != nil {
-			return nil, err
+			return nil, l.leaveToHost(err)
 		}
 	}
 	if err := l.hold(); err != nil {
@@ -212,7 +212,10 @@ func (l *deviceLineage) forget(numbers []uint32) error {
 	for _, number := range numbers {
 		delete(l.state.Objects, number)
 	}
-	return l.state.Lineage.Forget(numbers...)
+	if err := l.state.Lineage.Forget(numbers...); err != nil { // an earlier checkpoint was lost
+		return l.leaveToHost(err)
+	}
+	return nil
 }
 
 func (l *deviceLineage) objects(numbers []uint32) []*engine.Object {
