@@ -18,7 +18,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
 from . import _core, callers, html, knobs, paths, records
-from . import schedule as schedules
 from .budget import device_budgets, new_disk_budget, new_host_budget
 from .checks import require_choice, require_seconds, require_whole
 from .choices import Compressor, DeviceBudgets, Digest, Picture, Reduction, Size, TierName
@@ -39,7 +38,6 @@ from .figures import Cost, Stats
 from .history import Checkpoints
 from .interfaces import Archiving
 from .quantity import sized
-from .schedule import Course, Profiled, Schedule
 from .ticket import NO_TIER, Ticket, tier_number
 
 if TYPE_CHECKING:
@@ -47,6 +45,7 @@ if TYPE_CHECKING:
 
     from .backup import BackedUp
     from .live.watch import Watch
+    from .schedule import Course, Observed, Profiled, Schedule
 
 log = logging.getLogger("velocpy")
 log.addHandler(logging.NullHandler())
@@ -96,6 +95,8 @@ class History(Checkpoints):
     @property
     def course(self) -> Course | None:
         """What its schedule has come to (`Store.history` with ``schedule``); None: it has none."""
+        from . import schedule as schedules
+
         return schedules.course(self._core.course())
 
 
@@ -122,7 +123,7 @@ class Store:
         self._places = tuple(1 + int(budget["ordinal"]) for budget in config.get("devices", ()))
         self._histories: dict[str, History] = {}
         self._profiles: dict[str, Path] = {}  # of schedules, by history: to be written when the store is closed
-        self._observed: schedules.Observed = {}  # what goes there
+        self._observed: Observed = {}  # what goes there
         self._turn = next(_turns)
         self._directory = paths.identity_of(config["path"]) if config["durable"] else None
         self._recorded: dict[str, int] = {}  # counters at the last record of what moved
@@ -275,7 +276,7 @@ class Store:
         ...     saved["differences"], saved["encoded_to"] < 0.7 * saved["encoded_from"]
         (3, True)
         """
-        wanted = schedules.of(schedule)
+        wanted = _schedule_of(schedule)
         told = _reduction(reduce, chunk, digest, compress, wanted)
         history = self._named(name)
         if told is not None:
@@ -744,9 +745,11 @@ class Store:
         """Writes what was observed into its files, once; gives the first error."""
         failure: VelocError | None = None
         while self._observed:
+            from .schedule import write
+
             file, profile = self._observed.popitem()
             try:
-                schedules.write(file, profile)
+                write(file, profile)
             except TierIOError as unwritten:
                 failure = failure or unwritten
         return failure
@@ -1115,7 +1118,23 @@ def _reduction(
                 f"{', '.join(each for each in get_args(Reduction) if each not in _WITHOUT_COMPRESSOR)}."
             )
     told = {"method": method, "chunk": chunk or 0, "digest": digest or "", "compressor": compressor or ""}
-    return json.dumps(told | {"schedule": schedules.told(schedule)})
+    return json.dumps(told | {"schedule": _told(schedule)})
+
+
+def _schedule_of(schedule: Schedule | Profiled | None) -> Schedule | None:
+    if schedule is None:
+        return None
+    from .schedule import of  # few stores need it, and it costs as much as a tenth of opening one
+
+    return of(schedule)
+
+
+def _told(schedule: Schedule | None) -> dict[str, Any] | None:
+    if schedule is None:
+        return None
+    from .schedule import told
+
+    return told(schedule)
 
 
 def _mark_ranges() -> None:
