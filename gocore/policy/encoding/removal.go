@@ -3,11 +3,11 @@ package encoding
 // removals decides for Auto which checkpoints of a device are captured to be de-duplicated there. The room that the host reserves depends on that, so it is decided at the capture; the
 // other ways are chosen at the flush. So de-duplication is compared with the best of these.
 type removals struct {
-	news   news
-	began  bool       // a checkpoint was captured
-	begun  [sides]int // checkpoints of the present trial of a side; with all of them it is over
-	since  int        // checkpoints that were captured for the better side since the last trial of the other
-	failed int        // checkpoints in a row that were captured to be de-duplicated, and were not
+	news     news
+	captured bool       // the first checkpoint was captured
+	begun    [sides]int // checkpoints of the present trial of a side; with all of them it is over
+	since    int        // checkpoints that were captured for the better side since the last trial of the other
+	failed   int        // checkpoints in a row that were captured to be de-duplicated, and were not
 }
 
 // side is what a checkpoint is captured for.
@@ -33,8 +33,8 @@ const mostFailed = 8
 
 // next is the side of the checkpoint that is captured now. few: little is new in differences, which are one of the other ways.
 func (r *removals) next(c *costs, few bool) side {
-	if !r.began { // it uses the link while kernels look for duplicates in the next one
-		r.began = true
+	if !r.captured { // it uses the link while kernels look for duplicates in the next one
+		r.captured = true
 		return others
 	}
 	if r.begun[duplicates] < r.most() {
