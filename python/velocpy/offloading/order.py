@@ -1,26 +1,31 @@
 """The order in which a backward pass asks for what was saved.
 
-PyTorch promises no order. Its engine runs the node that was created last among those that are ready, so a descending
-order of the nodes' numbers is a good forecast. The last backward pass is a better one where it did the same: it leaves
-out branches without a gradient. A wrong forecast costs time only.
+PyTorch promises no order. There are three forecasts. A wrong one costs time only.
 
-PyTorch has a private function that tells the order of a graph task, `torch._C._current_graph_task_execution_order`. It
-refuses while the engine may use several threads, and fails once a node has run. The first request for a saved tensor
-comes after that in nearly all graphs, so this module does not use it.
+- Learnt: that of the last backward pass. It costs nothing, and is right where steps are alike.
+- Predicted: PyTorch's engine runs nodes from the highest number to the lowest, and `velocpy.offloading.foresight` tells
+  which ones. It is right where steps differ.
+- Reversed: all that is away, from the highest number to the lowest. It has branches in it that get no gradient.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Container, Iterable
+from typing import Literal, Protocol, TypeVar
+
+#: How an order was found.
+Source = Literal["predicted", "learnt", "reversed"]
 
 
 class Numbered(Protocol):
-    """Something that was saved: its place in the forward pass, its node's number and its size."""
+    """Something that was saved: its place in the forward pass, its size, and the nodes that saved it."""
 
     ordinal: int
-    node: int
     nbytes: int
+
+    @property
+    def saves(self) -> Iterable[tuple[int, int]]:
+        """The number of the node, and the place of the save among all saves, for each save."""
 
 
 Saved = TypeVar("Saved", bound=Numbered)
@@ -30,25 +35,61 @@ class Order:
     """Learns from each backward pass, and forecasts the next one."""
 
     def __init__(self) -> None:
-        self._learnt: dict[tuple[int, int], int] = {}  # place in the last backward pass, by ordinal and size
+        # Places in the last backward pass and in this one, by ordinal and size; and the forms of their steps.
+        self._learnt: dict[tuple[int, int], int] = {}
         self._seen: dict[tuple[int, int], int] = {}
+        self._learnt_form = self._form = 0
+        self._trusted = False
 
-    def begin(self) -> None:
-        """A backward pass begins."""
+    @property
+    def steady(self) -> bool:
+        """Whether this backward pass has asked as the last one did."""
+        return bool(self._seen) and self._form == self._learnt_form and list(self._seen) == list(self._learnt)
+
+    def begin(self, form: int) -> None:
+        """A backward pass begins; ``form`` is a number that steps have in common which save alike."""
         if self._seen:
+            self._trusted = self.steady
             self._learnt, self._seen = self._seen, {}
+            self._learnt_form = self._form
+        self._form = form
 
     def note(self, saved: Numbered) -> None:
         """It was asked for."""
         self._seen.setdefault((saved.ordinal, saved.nbytes), len(self._seen))
 
-    def forecast(self, away: Iterable[Saved]) -> list[Saved]:
+    def noted(self, saved: Numbered) -> bool:
+        """Whether this backward pass has asked for it."""
+        return (saved.ordinal, saved.nbytes) in self._seen
+
+    def forecast(
+        self, away: Iterable[Saved], node: int, nodes: Container[int] | None, *, learnt: bool = True
+    ) -> tuple[list[Saved], Source]:
         """Those that are away, in the order in which they are expected to be asked for.
 
-        As in the last backward pass, if it asked for at least half of them; else the latest node first.
+        As in the last backward pass, if that did as the one before and this step is like it. Else from the highest
+        number to the lowest among ``nodes``, those that this backward pass runs. Where they are not known: as in the
+        last backward pass, if it asked for at least half of them; else all from the node that runs now.
         """
         waiting = list(away)
-        known = [each for each in waiting if (each.ordinal, each.nbytes) in self._learnt]
-        if known and 2 * len(known) >= len(waiting):
-            return sorted(known, key=lambda each: self._learnt[each.ordinal, each.nbytes])
-        return sorted(waiting, key=lambda each: (-each.node, -each.ordinal))
+        known = [each for each in waiting if (each.ordinal, each.nbytes) in self._learnt] if learnt else []
+        if not (known and self._trusted and self._form == self._learnt_form):
+            if nodes is not None:
+                return _descending(waiting, lambda number: number in nodes), "predicted"
+            # Later nodes belong to other graphs: this one begins with its last node.
+            behind = _descending(waiting, lambda number: number <= node)
+            known = [each for each in behind if (each.ordinal, each.nbytes) in self._learnt] if learnt else []
+            if not known or 2 * len(known) < len(behind):
+                return behind, "reversed"
+        return sorted(known, key=lambda each: self._learnt[each.ordinal, each.nbytes]), "learnt"
+
+
+def _descending(waiting: list[Saved], runs: Callable[[int], bool]) -> list[Saved]:
+    """By the last node that runs and saved it; what one node saved is asked for in the order of the saves."""
+    placed = []
+    for each in waiting:
+        place = max(((number, -save) for number, save in each.saves if runs(number)), default=None)
+        if place is not None:
+            placed.append((place, each))
+    placed.sort(key=lambda pair: pair[0], reverse=True)
+    return [each for _, each in placed]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -22,11 +23,14 @@ class View:
     counter stays, so that a change in place is still noticed.
     """
 
-    __slots__ = ("alias", "shape", "version")
+    __slots__ = ("alias", "node", "save", "shape", "version")
 
-    def __init__(self, alias: torch.Tensor, version: int) -> None:
+    def __init__(self, alias: torch.Tensor, version: int, node: int, save: int) -> None:
         self.alias = alias
         self.version = version
+        #: The number of the node that saved it, and the place of the save among all saves.
+        self.node = node
+        self.save = save
         #: dtype, size, stride and offset, once the storage has left.
         self.shape: Shape | None = None
 
@@ -132,7 +136,6 @@ class Block:
         nbytes: int,
         cdata: int,
         ordinal: int,
-        node: int,
         generation: int,
         stream: Any,
         space: Any,
@@ -144,7 +147,6 @@ class Block:
         #: Numbers of the storage that autograd saved, and of the one that has its bytes now if that is another one.
         self.cdata: tuple[int, ...] = (cdata,)
         self.ordinal = ordinal
-        self.node = node
         self.generation = generation
         #: The stream in whose order the allocator reuses the memory of ``storage``.
         self.stream = stream
@@ -179,6 +181,11 @@ class Block:
                 "saved tensors before they are changed in a backward pass."
             )
         return base
+
+    @property
+    def saves(self) -> Iterator[tuple[int, int]]:
+        """The number of the node, and the place of the save among all saves, for each save."""
+        return ((view.node, view.save) for view in self.views)
 
     @property
     def restored(self) -> bool:

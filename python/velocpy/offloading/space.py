@@ -11,16 +11,17 @@ from typing import Any
 import torch
 from torch.multiprocessing import reductions
 
-from .order import Order
+from .foresight import Foresight, graph_task
+from .order import Order, Source
 from .residency import Residency
 from .saved import Block, Graves, Remains, View, reach, require_unchanged
 from .transfer import Transport
 
-#: The graph task of this thread's backward pass; -1 outside of one.
-graph_task: Callable[[], int] = torch._C._current_graph_task_id
-
 #: The number that the next node of this thread gets.
 _next_node: Callable[[], int] = torch._C._autograd._get_sequence_nr
+
+#: How often the order of a backward pass is found anew, as it asks for something else.
+_SURPRISES = 4
 
 #: Keeps the number of a storage from being given to another one, and not its bytes.
 _weak_reference: Callable[[Any], Any] = reductions.StorageWeakRef
@@ -48,6 +49,10 @@ class Counts:
     misses: int = 0
     #: How often the forward pass was put behind a copy because too many bytes were leaving.
     waits: int = 0
+    #: Backward passes that had storages to fetch, by how their order was found.
+    predicted: int = 0
+    learnt: int = 0
+    reversed: int = 0
 
     def add(self, other: Counts) -> None:
         """Adds those of another device."""
@@ -77,6 +82,8 @@ class Space:
         self.most_leaving = most_leaving
         #: The lock of the context.
         self.lock: Any = None
+        #: What is known of the backward passes that run; the context's own.
+        self.foresight = Foresight()
         self.counts = Counts()
         self.graves: Graves = deque()
         self._order = Order()
@@ -95,6 +102,12 @@ class Space:
         self._lingering: list[Remains] = []
         self._tasks: dict[int, None] = {}
         self._ordinal = 0
+        self._saves = 0
+        #: A number that steps have in common which save storages of the same sizes in the same order.
+        self._form = 0
+        #: How the order of this backward pass was found, and how often it may be found anew.
+        self._source: Source = "reversed"
+        self._surprises = 0
         self._generation = 0
         self._unpacked = False
 
@@ -108,6 +121,11 @@ class Space:
         else:  # what is alive has been saved without an account, perhaps
             self.residency.spare = 0
 
+    @property
+    def unsteady(self) -> bool:
+        """Whether storages will leave in this step, or have left, and the last backward passes tell no order."""
+        return (self.residency.to_move > 0 or self.residency.away > 0) and not self._order.steady
+
     def save(
         self, tensor: torch.Tensor, version: int, storage: torch.UntypedStorage, nbytes: int
     ) -> tuple[View, Block]:
@@ -117,7 +135,8 @@ class Space:
         if self._unpacked and graph_task() == -1:
             self._begin_step()
         self.counts.saved += 1
-        view = View(tensor.detach(), version)
+        self._saves += 1
+        view = View(tensor.detach(), version, _next_node() - 1, self._saves)
         cdata = storage._cdata
         known = self._known.get(cdata)
         if known is not None:
@@ -128,8 +147,9 @@ class Space:
                 block.views.append(view)
                 return view, block
         stream = self.transport.stream()
-        block = Block(storage, nbytes, cdata, self._ordinal, _next_node() - 1, self._generation, stream, self, view)
+        block = Block(storage, nbytes, cdata, self._ordinal, self._generation, stream, self, view)
         self._ordinal += 1
+        self._form = hash((self._form, nbytes))
         self._known[cdata] = reference = weakref.ref(block)
         residency = self.residency
         if residency.save(nbytes):
@@ -165,7 +185,7 @@ class Space:
 
     def _begin_step(self) -> None:
         self.residency.begin_step()
-        self._ordinal = 0
+        self._ordinal = self._saves = self._form = 0
         self._generation += 1
         self._unpacked = False
         self._tasks.clear()
@@ -189,6 +209,8 @@ class Space:
             return
         block.origin = _weak_reference(block.storage)
         block.away = block.leaves = True
+        if not self.residency.away:
+            self.foresight.arm()
         self._away.add(block)
         self._leaving.append(weakref.ref(block))
         self.residency.away += block.nbytes
@@ -247,10 +269,10 @@ class Space:
         if self.graves or self._lingering:
             self._bury()
         if (task := graph_task()) != -1 and task not in self._tasks:
-            self._begin_backward(task, block.node)
+            self._begin_backward(task, view.node)
         if block.storage is None:
             self.counts.misses += 1
-            self._skip_to(block)
+            self._skip_to(block, view.node)
             self._make_room(block.nbytes)
             self._fetch_now(block)
         else:
@@ -270,7 +292,7 @@ class Space:
         first = not self._tasks
         self._tasks[task] = None
         if first:
-            self._order.begin()
+            self._order.begin(self._form)
             torch.autograd.Variable._execution_engine.queue_callback(_ending(self))
         # Sources that are on the device still are asked for soon: they stay, beside their copies.
         for reference in self._leaving:
@@ -279,15 +301,23 @@ class Space:
                 block.leaves = False
                 self.residency.leaving -= block.nbytes
         self._leaving.clear()
-        # Later nodes belong to other graphs: this one begins with its last node.
-        away = [block for block in self._away if block.storage is None and block.node <= node]
-        coming = self._order.forecast(away)
+        self._surprises = _SURPRISES
+        if self._forecast(node, self.foresight.nodes(task)):
+            setattr(self.counts, self._source, getattr(self.counts, self._source) + 1)
+
+    def _forecast(self, node: int, nodes: set[int] | None, *, learnt: bool = True) -> bool:
+        """Finds the order in which storages will be fetched; tells whether there are any."""
+        away = [block for block in self._away if block.storage is None]
+        coming, self._source = self._order.forecast(away, node, nodes, learnt=learnt)
         self._coming = deque(weakref.ref(block) for block in coming)
         if coming:
             self.transport.forecast(coming)
+        return bool(coming)
 
     def end_backward(self) -> None:
         """A backward pass is over: what a retained graph still needs, and has elsewhere, leaves the device."""
+        for task in self._tasks:
+            self.foresight.forget(task)
         self._tasks.clear()
         self._coming.clear()
         self._clean.clear()
@@ -297,13 +327,21 @@ class Space:
                 self._release(block)
         self._bury()
 
-    def _skip_to(self, block: Block) -> None:
-        """Gives up what the forecast has before a block that is asked for."""
+    def _skip_to(self, block: Block, node: int) -> None:
+        """Gives up what the forecast has before a block that is asked for, or the forecast if it was wrong."""
         for index, reference in enumerate(self._coming):
             if reference() is block:
+                if index and self._source == "learnt":
+                    break
                 for _ in range(index + 1):
                     self._coming.popleft()
                 return
+        if self._surprises and self._source != "reversed" and not self._order.noted(block):
+            self._surprises -= 1
+            # The nodes behind this one come, too. If it is none of them, its number is not that of its node.
+            nodes = self.foresight.look() if self.foresight.nodes(graph_task()) is not None else None
+            self._forecast(node, nodes if nodes is not None and node in nodes else None, learnt=False)
+            self._coming = deque(each for each in self._coming if each() is not block)
 
     def _fetch_now(self, block: Block) -> None:
         try:
