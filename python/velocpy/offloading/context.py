@@ -254,7 +254,7 @@ class offload:  # noqa: N801  # in lower case, as PyTorch's own context managers
     ) -> None:
         hooks, watched = self._entered.stack.pop()
         if watched is not None:
-            watched.__exit__(kind, error, trace)
+            self._foresight.unwatch(watched)
         hooks.__exit__(kind, error, trace)
 
     def close(self) -> None:

@@ -24,6 +24,8 @@ from typing import Any
 import torch
 import torch.autograd.graph as graph
 
+from .saved import View
+
 log = logging.getLogger("velocpy")
 
 #: The graph task of this thread's backward pass; -1 outside of one.
@@ -31,6 +33,9 @@ graph_task: Callable[[], int] = torch._C._current_graph_task_id
 
 #: Backward passes whose nodes are remembered at once, at most.
 _PASSES = 8
+
+#: Saves of one node whose number is corrected, at most.
+_FRESH = 64
 
 #: Numbers from here on belong to nodes that accumulate gradients; they save nothing.
 _NO_NUMBER = 1 << 63
@@ -49,11 +54,14 @@ class Foresight:
         self._hooks: dict[int, Callable[[torch.Tensor], torch.Tensor | None]] = OrderedDict()
         self._before = _before(self)
         self._carrier: Any = None
+        self._watches = 0
+        #: What was saved since the last node was complete.
+        self._fresh: list[View] = []
         #: Whether PyTorch lacks a function that this needs, or one has failed.
         self.failed = False
 
     def watch(self) -> AbstractContextManager[Any] | None:
-        """Enters a context in which nodes that are created get the hook; None: PyTorch has no such hooks."""
+        """Begins to give nodes that this thread creates the hook; None: PyTorch cannot do that."""
         make = getattr(graph, "node_creation_hook", None)
         if make is None or self.failed:
             return None
@@ -62,12 +70,26 @@ class Foresight:
                 carrier = torch.empty(0, requires_grad=True)
                 carrier._backward_hooks = self._hooks
                 self._carrier = carrier
-            watched: AbstractContextManager[Any] = make(_created(self, self._carrier))
+            watched: AbstractContextManager[Any] = make(_created(self, self._fresh, self._carrier))
             watched.__enter__()
         except Exception as error:
             self.fail(error)
             return None
+        self._watches += 1
         return watched
+
+    def unwatch(self, watched: AbstractContextManager[Any]) -> None:
+        """Ends it."""
+        self._watches -= 1
+        self._fresh.clear()
+        watched.__exit__(None, None, None)
+
+    def saved(self, view: View) -> None:
+        """It was saved; the node that is complete next will tell the node's number."""
+        if self._watches:
+            if len(self._fresh) >= _FRESH:  # other threads save, which are not watched
+                self._fresh.clear()
+            self._fresh.append(view)
 
     def arm(self) -> None:
         """A storage has left: from now on the hook runs."""
@@ -111,6 +133,7 @@ class Foresight:
     def fail(self, error: Exception) -> None:
         """From now on orders are learnt, or reversed."""
         self.failed = True
+        self._fresh.clear()
         self.disarm()
         log.debug(
             "the order of backward passes cannot be predicted with this PyTorch, %s: %s: %s. It is learnt instead.",
@@ -136,13 +159,19 @@ def _walk(start: Any, nodes: set[int]) -> None:
                 stack.append(node)
 
 
-def _created(foresight: Foresight, carrier: torch.Tensor) -> Callable[[Any], None]:
+def _created(foresight: Foresight, fresh: list[View], carrier: torch.Tensor) -> Callable[[Any], None]:
     """What PyTorch calls with each node that it has created. It must not raise: the forward pass would."""
     reference = weakref.ref(foresight)
 
     def created(node: Any) -> None:
         try:
             node._register_hook_dict(carrier)
+            if fresh:
+                number = node._sequence_nr()
+                if number < _NO_NUMBER:
+                    for view in fresh:
+                        view.created(number)
+                    fresh.clear()
         except Exception as error:
             found = reference()
             if found is not None and not found.failed:

@@ -2,9 +2,9 @@
 
 PyTorch promises no order. There are three forecasts. A wrong one costs time only.
 
-- Learnt: that of the last backward pass. It costs nothing, and is right where steps are alike.
 - Predicted: PyTorch's engine runs nodes from the highest number to the lowest, and `velocpy.offloading.foresight` tells
-  which ones. It is right where steps differ.
+  which ones. It is right where steps differ, and costs a little for each node.
+- Learnt: that of the last backward pass. It costs nothing, and is right where steps are alike.
 - Reversed: all that is away, from the highest number to the lowest. It has branches in it that get no gradient.
 """
 
@@ -12,6 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
 from typing import Literal, Protocol, TypeVar
+
+#: Of so many numbers that a node may have, the greatest ones are tried.
+_SPAN = 16
 
 #: How an order was found.
 Source = Literal["predicted", "learnt", "reversed"]
@@ -24,8 +27,8 @@ class Numbered(Protocol):
     nbytes: int
 
     @property
-    def saves(self) -> Iterable[tuple[int, int]]:
-        """The number of the node, and the place of the save among all saves, for each save."""
+    def saves(self) -> Iterable[tuple[int, int, int]]:
+        """For each save the least and the greatest number that its node may have, and its place among all saves."""
 
 
 Saved = TypeVar("Saved", bound=Numbered)
@@ -35,24 +38,28 @@ class Order:
     """Learns from each backward pass, and forecasts the next one."""
 
     def __init__(self) -> None:
-        # Places in the last backward pass and in this one, by ordinal and size; and the forms of their steps.
+        # Places in the last backward pass and in this one, by ordinal and size; the forms and numbers of their steps.
         self._learnt: dict[tuple[int, int], int] = {}
         self._seen: dict[tuple[int, int], int] = {}
         self._learnt_form = self._form = 0
-        self._trusted = False
+        self._learnt_step = self._step = 0
 
     @property
     def steady(self) -> bool:
-        """Whether this backward pass has asked as the last one did."""
-        return bool(self._seen) and self._form == self._learnt_form and list(self._seen) == list(self._learnt)
+        """Whether this backward pass has asked as the last one did, in another step."""
+        return (
+            bool(self._seen)
+            and self._form == self._learnt_form
+            and self._step != self._learnt_step
+            and list(self._seen) == list(self._learnt)
+        )
 
-    def begin(self, form: int) -> None:
-        """A backward pass begins; ``form`` is a number that steps have in common which save alike."""
+    def begin(self, form: int, step: int) -> None:
+        """A backward pass of a step begins; ``form`` is a number that steps have in common which save alike."""
         if self._seen:
-            self._trusted = self.steady
             self._learnt, self._seen = self._seen, {}
-            self._learnt_form = self._form
-        self._form = form
+            self._learnt_form, self._learnt_step = self._form, self._step
+        self._form, self._step = form, step
 
     def note(self, saved: Numbered) -> None:
         """It was asked for."""
@@ -67,29 +74,33 @@ class Order:
     ) -> tuple[list[Saved], Source]:
         """Those that are away, in the order in which they are expected to be asked for.
 
-        As in the last backward pass, if that did as the one before and this step is like it. Else from the highest
-        number to the lowest among ``nodes``, those that this backward pass runs. Where they are not known: as in the
-        last backward pass, if it asked for at least half of them; else all from the node that runs now.
+        ``nodes`` are those that this backward pass runs: from the highest number to the lowest among them. None, they
+        are not known: as in the last backward pass, if its step was like this one, and it asked for at least half of
+        them. Else all from ``node``, which runs now.
         """
         waiting = list(away)
-        known = [each for each in waiting if (each.ordinal, each.nbytes) in self._learnt] if learnt else []
-        if not (known and self._trusted and self._form == self._learnt_form):
-            if nodes is not None:
-                return _descending(waiting, lambda number: number in nodes), "predicted"
-            # Later nodes belong to other graphs: this one begins with its last node.
-            behind = _descending(waiting, lambda number: number <= node)
-            known = [each for each in behind if (each.ordinal, each.nbytes) in self._learnt] if learnt else []
-            if not known or 2 * len(known) < len(behind):
-                return behind, "reversed"
-        return sorted(known, key=lambda each: self._learnt[each.ordinal, each.nbytes]), "learnt"
+        if nodes is not None:
+            return _descending(waiting, lambda number: number in nodes), "predicted"
+        # Later nodes belong to other graphs: this one begins with its last node.
+        behind = _descending(waiting, lambda number: number <= node)
+        if learnt and self._form == self._learnt_form:
+            known = [each for each in behind if (each.ordinal, each.nbytes) in self._learnt]
+            if known and 2 * len(known) >= len(behind):
+                return sorted(known, key=lambda each: self._learnt[each.ordinal, each.nbytes]), "learnt"
+        return behind, "reversed"
 
 
 def _descending(waiting: list[Saved], runs: Callable[[int], bool]) -> list[Saved]:
     """By the last node that runs and saved it; what one node saved is asked for in the order of the saves."""
     placed = []
     for each in waiting:
-        place = max(((number, -save) for number, save in each.saves if runs(number)), default=None)
-        if place is not None:
-            placed.append((place, each))
+        places = []
+        for first, last, save in each.saves:
+            for number in range(last, max(first, last - _SPAN) - 1, -1):
+                if runs(number):
+                    places.append((number, -save))
+                    break
+        if places:
+            placed.append((max(places), each))
     placed.sort(key=lambda pair: pair[0], reverse=True)
     return [each for _, each in placed]

@@ -23,16 +23,28 @@ class View:
     counter stays, so that a change in place is still noticed.
     """
 
-    __slots__ = ("alias", "node", "save", "shape", "version")
+    __slots__ = ("alias", "first", "last", "save", "shape", "version")
 
     def __init__(self, alias: torch.Tensor, version: int, node: int, save: int) -> None:
         self.alias = alias
         self.version = version
-        #: The number of the node that saved it, and the place of the save among all saves.
-        self.node = node
+        #: Between these two is the number of the node that will ask for it; and its place among all saves.
+        self.first = self.last = node
         self.save = save
         #: dtype, size, stride and offset, once the storage has left.
         self.shape: Shape | None = None
+
+    def created(self, node: int) -> None:
+        """The next node after the save is complete. In most cases it is the one that saved.
+
+        PyTorch gives numbers before saves, so that the last number is that of the node that saves, if the node is one
+        of PyTorch's own. A function of Python may have made other nodes meanwhile. An operation in place on a view
+        wraps its node in another one. What is saved beside a node, as checkpoint() does, belongs to later nodes.
+        """
+        if node < self.first:
+            self.first = node
+        elif node > self.last:
+            self.last = node
 
     def strip(self) -> None:
         """Lets go of the storage."""
@@ -183,9 +195,9 @@ class Block:
         return base
 
     @property
-    def saves(self) -> Iterator[tuple[int, int]]:
-        """The number of the node, and the place of the save among all saves, for each save."""
-        return ((view.node, view.save) for view in self.views)
+    def saves(self) -> Iterator[tuple[int, int, int]]:
+        """For each save the least and the greatest number that its node may have, and its place among all saves."""
+        return ((view.first, view.last, view.save) for view in self.views)
 
     @property
     def restored(self) -> bool:

@@ -137,6 +137,7 @@ class Space:
         self.counts.saved += 1
         self._saves += 1
         view = View(tensor.detach(), version, _next_node() - 1, self._saves)
+        self.foresight.saved(view)
         cdata = storage._cdata
         known = self._known.get(cdata)
         if known is not None:
@@ -269,10 +270,10 @@ class Space:
         if self.graves or self._lingering:
             self._bury()
         if (task := graph_task()) != -1 and task not in self._tasks:
-            self._begin_backward(task, view.node)
+            self._begin_backward(task, view.last)
         if block.storage is None:
             self.counts.misses += 1
-            self._skip_to(block, view.node)
+            self._skip_to(block, view.last)
             self._make_room(block.nbytes)
             self._fetch_now(block)
         else:
@@ -292,7 +293,7 @@ class Space:
         first = not self._tasks
         self._tasks[task] = None
         if first:
-            self._order.begin(self._form)
+            self._order.begin(self._form, self._generation)
             torch.autograd.Variable._execution_engine.queue_callback(_ending(self))
         # Sources that are on the device still are asked for soon: they stay, beside their copies.
         for reference in self._leaving:
@@ -340,7 +341,9 @@ class Space:
             self._surprises -= 1
             # The nodes behind this one come, too. If it is none of them, its number is not that of its node.
             nodes = self.foresight.look() if self.foresight.nodes(graph_task()) is not None else None
-            self._forecast(node, nodes if nodes is not None and node in nodes else None, learnt=False)
+            self._forecast(node, nodes, learnt=False)
+            if nodes is not None and not any(each() is block for each in self._coming):
+                self._forecast(node, None, learnt=False)
             self._coming = deque(each for each in self._coming if each() is not block)
 
     def _fetch_now(self, block: Block) -> None:
