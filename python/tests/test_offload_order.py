@@ -419,6 +419,35 @@ def test_several_threads_back_propagate():
 
 
 @predicts
+@pytest.mark.parametrize("count", [1, 2, 3, 12])
+def test_roots_outside_of_the_context(count):
+    """Each one that is not behind the others costs a fetch that begins with its request; many of them end the trust."""
+
+    def program(context):
+        weight = torch.nn.Parameter(torch.randn(16, 16) / 4)
+        with context:
+            x = torch.randn(8, 16) @ weight
+            for _ in range(6):
+                x = (x @ weight).sin()
+            outputs = []
+            for _ in range(count):
+                y = x
+                for _ in range(4):
+                    y = (y @ weight).cos()
+                outputs.append(y)
+        torch.autograd.backward([y.square().sum() for y in outputs])
+        return [weight.grad]
+
+    context = OnStandIn(eagerness=1, stash=1 << 20)
+    assert same(gradients(contextlib.nullcontext(), program), gradients(context, program))
+    stats = context.stats()
+    assert stats["predicted"] == 1
+    assert stats["fetched"] == stats["moved"]
+    assert stats["misses"] <= min(count, 6)
+    context.close()
+
+
+@predicts
 def test_a_backward_pass_that_fails_is_forgotten():
     context = OnStandIn(eagerness=1)
 

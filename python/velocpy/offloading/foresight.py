@@ -53,12 +53,20 @@ class Foresight:
         #: What runs before each node: the hooks of a tensor, as PyTorch keeps them.
         self._hooks: dict[int, Callable[[torch.Tensor], torch.Tensor | None]] = OrderedDict()
         self._before = _before(self)
-        self._carrier: Any = None
-        self._watches = 0
+        #: How often threads have begun to watch, and not ended.
+        self.watches = 0
         #: What was saved since the last node was complete.
         self._fresh: list[View] = []
         #: Whether PyTorch lacks a function that this needs, or one has failed.
         self.failed = False
+        # A tensor is the only way to give a node a dict of hooks.
+        self._carrier: Any = None
+        try:
+            with torch.inference_mode(False):
+                self._carrier = torch.empty(0, device="cpu", requires_grad=True)
+                self._carrier._backward_hooks = self._hooks
+        except Exception as error:
+            self.fail(error)
 
     def watch(self) -> AbstractContextManager[Any] | None:
         """Begins to give nodes that this thread creates the hook; None: PyTorch cannot do that."""
@@ -66,30 +74,25 @@ class Foresight:
         if make is None or self.failed:
             return None
         try:
-            if self._carrier is None:
-                carrier = torch.empty(0, requires_grad=True)
-                carrier._backward_hooks = self._hooks
-                self._carrier = carrier
             watched: AbstractContextManager[Any] = make(_created(self, self._fresh, self._carrier))
             watched.__enter__()
         except Exception as error:
             self.fail(error)
             return None
-        self._watches += 1
+        self.watches += 1
         return watched
 
     def unwatch(self, watched: AbstractContextManager[Any]) -> None:
         """Ends it."""
-        self._watches -= 1
+        self.watches -= 1
         self._fresh.clear()
         watched.__exit__(None, None, None)
 
     def saved(self, view: View) -> None:
         """It was saved; the node that is complete next will tell the node's number."""
-        if self._watches:
-            if len(self._fresh) >= _FRESH:  # other threads save, which are not watched
-                self._fresh.clear()
-            self._fresh.append(view)
+        if len(self._fresh) >= _FRESH:  # other threads save, which are not watched
+            self._fresh.clear()
+        self._fresh.append(view)
 
     def arm(self) -> None:
         """A storage has left: from now on the hook runs."""

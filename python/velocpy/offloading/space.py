@@ -82,8 +82,8 @@ class Space:
         self.most_leaving = most_leaving
         #: The lock of the context.
         self.lock: Any = None
-        #: What is known of the backward passes that run; the context's own.
-        self.foresight = Foresight()
+        #: What is known of the backward passes that run; the context's.
+        self.foresight: Foresight
         self.counts = Counts()
         self.graves: Graves = deque()
         self._order = Order()
@@ -103,7 +103,7 @@ class Space:
         self._tasks: dict[int, None] = {}
         self._ordinal = 0
         self._saves = 0
-        #: A number that steps have in common which save storages of the same sizes in the same order.
+        #: The sum of the sizes of this step's storages, each times its place. Steps that are alike have it in common.
         self._form = 0
         #: How the order of this backward pass was found, and how often it may be found anew.
         self._source: Source = "reversed"
@@ -137,7 +137,8 @@ class Space:
         self.counts.saved += 1
         self._saves += 1
         view = View(tensor.detach(), version, _next_node() - 1, self._saves)
-        self.foresight.saved(view)
+        if self.foresight.watches:
+            self.foresight.saved(view)
         cdata = storage._cdata
         known = self._known.get(cdata)
         if known is not None:
@@ -150,7 +151,7 @@ class Space:
         stream = self.transport.stream()
         block = Block(storage, nbytes, cdata, self._ordinal, self._generation, stream, self, view)
         self._ordinal += 1
-        self._form = hash((self._form, nbytes))
+        self._form += self._ordinal * nbytes
         self._known[cdata] = reference = weakref.ref(block)
         residency = self.residency
         if residency.save(nbytes):
@@ -340,7 +341,8 @@ class Space:
         if self._surprises and self._source != "reversed" and not self._order.noted(block):
             self._surprises -= 1
             # The nodes behind this one come, too. If it is none of them, its number is not that of its node.
-            nodes = self.foresight.look() if self.foresight.nodes(graph_task()) is not None else None
+            watched = self._surprises > 0 and self.foresight.nodes(graph_task()) is not None
+            nodes = self.foresight.look() if watched else None
             self._forecast(node, nodes, learnt=False)
             if nodes is not None and not any(each() is block for each in self._coming):
                 self._forecast(node, None, learnt=False)
