@@ -1032,12 +1032,12 @@ def test_orders():
 
     assert forecast() == ([5, 4, 0, 3, 2, 1], "reversed")
     assert forecast(node=13) == ([3, 0, 2, 1], "reversed")
-    assert forecast(nodes={14, 12}) == ([4, 0, 2], "predicted")
+    assert forecast(nodes={14, 12, 10}) == ([4, 0, 2, 0], "predicted")
     ask(1, 5, 3, 4, 1)
     ask(1)
     assert forecast() == ([5, 3, 4, 1], "learnt")
     assert forecast(nodes={12, 11}) == ([2, 1], "predicted")
-    assert forecast(learnt=False) == ([5, 4, 0, 3, 2, 1], "reversed")
+    assert forecast(anew=True) == ([5, 4, 0, 3, 2, 1], "reversed")
     ask(1, 5, 3, 4, 1)
     assert not order.steady
     ask(2, 5, 3, 4, 1)

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
-from offloaded import OnStandIn  # noqa: E402
+from offloaded import OnStandIn, StandIn  # noqa: E402
 from test_offload import OPERATIONS, drawn, same  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
+from velocpy.offloading import space as spaces  # noqa: E402
 from velocpy.offloading.space import Space  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("frozen_imports")
@@ -46,9 +47,9 @@ def noted():
         passes.append((space._source, [_name(reference()) for reference in space._coming], []))
 
     def noted_unpack(space, view, block):
-        on_device = block.storage is not None and not block.restored
+        once = block.asked_by != view.last
         tensor = unpack(space, view, block)
-        if block.away and not on_device and _name(block) not in passes[-1][2]:
+        if block.away and once:
             passes[-1][2].append(_name(block))
         return tensor
 
@@ -76,7 +77,11 @@ def predicted_rightly(context, program, *arguments, wasted=False):
     assert same(wanted, found)
     for source, order, asked in passes:
         assert source == "predicted"
-        assert [name for name in order if not wasted or name in asked] == asked
+        if wasted:  # a node runs that needs a part of what it saved only
+            rest = iter(order)
+            assert all(name in rest for name in asked)
+        else:
+            assert order == asked
     return passes
 
 
@@ -136,11 +141,11 @@ def test_a_first_step_is_predicted(kind):
     context = OnStandIn(eagerness=1)
     passes = predicted_rightly(context, nets(kind))
     assert len(passes) == 1
-    assert len(passes[0][1]) >= 4
+    assert len(set(passes[0][1])) >= 4
     stats = context.stats()
     assert stats["predicted"] == 1
     assert stats["misses"] == 1  # the first request comes before anything is fetched
-    assert stats["fetched"] == len(passes[0][1])
+    assert stats["fetched"] == len(set(passes[0][1]))
     context.close()
 
 
@@ -444,6 +449,53 @@ def test_roots_outside_of_the_context(count):
     assert stats["predicted"] == 1
     assert stats["fetched"] == stats["moved"]
     assert stats["misses"] <= min(count, 6)
+    context.close()
+
+
+def again(context, steps=6, length=10):
+    """Each result is saved by the node that makes it, and by the next one; the first by all."""
+    weights = [torch.nn.Parameter(torch.randn(32, 32) / 6) for _ in range(length)]
+    for step in range(steps):
+        with context:
+            first = x = (torch.randn(32, 32) @ weights[0]).tanh()
+            for weight in weights[step % 3 :]:
+                x = (x @ weight).tanh().exp() * first
+            loss = x.sum()
+        loss.backward()
+        del first, x, loss
+    return [weight.grad for weight in weights]
+
+
+@predicts
+def test_storages_that_are_asked_for_again_stay():
+    context = OnStandIn(eagerness=1, stash=6 * 4096)
+    assert same(gradients(contextlib.nullcontext(), again), gradients(context, again))
+    stats = context.stats()
+    assert stats["predicted"] == stats["misses"] == 6
+    assert stats["fetched"] <= 1.4 * stats["moved"]
+    assert stats["held_bytes"] == 0
+    context.close()
+
+
+class Scarce(StandIn):
+    """Now and then there is no memory for a fetch."""
+
+    fetches = 0
+
+    def fetch(self, block):
+        self.fetches += 1
+        if self.fetches % 3 == 0:
+            raise spaces._OutOfMemory("none left")
+        super().fetch(block)
+
+
+def test_without_memory_for_a_fetch_others_leave():
+    context = OnStandIn(eagerness=1, transport=Scarce)
+    for program in (again, nets("residual"), losses):
+        assert same(gradients(contextlib.nullcontext(), program), gradients(context, program))
+    stats = context.stats()
+    assert context.transport.fetches > 100
+    assert stats["held_bytes"] == 0
     context.close()
 
 

@@ -137,8 +137,11 @@ class Block:
     #: Whether it has been sent; whether it leaves: its source goes when ``sent`` has passed.
     away = False
     leaves = False
-    #: Whether this backward pass has asked for it.
+    #: Whether this backward pass has asked for it, and may drop it.
     asked = False
+    #: For how many coming requests of this backward pass the bytes stay on the device; the node of the last request.
+    ahead = 0
+    asked_by = -1
     #: Whether no tier had room for it.
     stuck = False
 

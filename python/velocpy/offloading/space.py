@@ -94,9 +94,10 @@ class Space:
         self._leaving: deque[weakref.ref[Block]] = deque()
         #: Blocks that are away.
         self._away: weakref.WeakSet[Block] = weakref.WeakSet()
-        #: Blocks that will be fetched, in the order of the forecast.
+        #: Blocks that will be asked for, in the order of the forecast; one as often as nodes will ask for it.
         self._coming: deque[weakref.ref[Block]] = deque()
-        #: Blocks on the device that are elsewhere too, in the order in which this backward pass asked for them.
+        #: Blocks on the device that are elsewhere too, in the order in which this backward pass asked for them. Those
+        #: that stay for a coming request are passed over.
         self._clean: deque[weakref.ref[Block]] = deque()
         #: Storages of dead blocks that a copy may still use.
         self._lingering: list[Remains] = []
@@ -281,8 +282,14 @@ class Space:
             self.counts.hits += 1
         if block.away:
             self.transport.settle(block)
-            self._order.note(block)
-            if not block.asked:
+            if block.asked_by != view.last:
+                block.asked_by = view.last
+                self._order.note(block)
+                if block.ahead:
+                    block.ahead -= 1
+                elif self._coming and self._coming[0]() is block:
+                    self._coming.popleft()
+            if not block.ahead and not block.asked:
                 block.asked = True
                 self._clean.append(weakref.ref(block))
         tensor = view.on(block)
@@ -307,14 +314,17 @@ class Space:
         if self._forecast(node, self.foresight.nodes(task)):
             setattr(self.counts, self._source, getattr(self.counts, self._source) + 1)
 
-    def _forecast(self, node: int, nodes: set[int] | None, *, learnt: bool = True) -> bool:
-        """Finds the order in which storages will be fetched; tells whether there are any."""
-        away = [block for block in self._away if block.storage is None]
-        coming, self._source = self._order.forecast(away, node, nodes, learnt=learnt)
+    def _forecast(self, node: int, nodes: set[int] | None, *, anew: bool = False) -> bool:
+        """Finds the order in which storages will be asked for; tells whether any are to be fetched."""
+        away = list(self._away)
+        for block in away:
+            block.ahead = 0
+        coming, self._source = self._order.forecast(away, node, nodes, anew=anew)
         self._coming = deque(weakref.ref(block) for block in coming)
-        if coming:
-            self.transport.forecast(coming)
-        return bool(coming)
+        fetched = [block for block in dict.fromkeys(coming) if block.storage is None]
+        if fetched:
+            self.transport.forecast(fetched)
+        return bool(fetched)
 
     def end_backward(self) -> None:
         """A backward pass is over: what a retained graph still needs, and has elsewhere, leaves the device."""
@@ -324,7 +334,7 @@ class Space:
         self._coming.clear()
         self._clean.clear()
         for block in list(self._away):
-            block.asked = False
+            block.asked, block.ahead, block.asked_by = False, 0, -1
             if block.storage is not None:
                 self._release(block)
         self._bury()
@@ -343,17 +353,21 @@ class Space:
             # The nodes behind this one come, too. If it is none of them, its number is not that of its node.
             watched = self._surprises > 0 and self.foresight.nodes(graph_task()) is not None
             nodes = self.foresight.look() if watched else None
-            self._forecast(node, nodes, learnt=False)
+            self._forecast(node, nodes, anew=True)
             if nodes is not None and not any(each() is block for each in self._coming):
-                self._forecast(node, None, learnt=False)
-            self._coming = deque(each for each in self._coming if each() is not block)
+                self._forecast(node, None, anew=True)
+            if self._coming and self._coming[0]() is block:
+                self._coming.popleft()
 
     def _fetch_now(self, block: Block) -> None:
         try:
             self._fetch(block)
         except _OutOfMemory:
-            while self._clean:
-                self._drop_clean()
+            self._clean.clear()
+            for each in list(self._away):
+                each.asked, each.ahead = False, 0
+                if each.storage is not None:
+                    self._release(each)
             self._fetch(block)
 
     def _fetch_ahead(self) -> None:
@@ -367,6 +381,8 @@ class Space:
                     self._fetch(block)
                 except _OutOfMemory:
                     return
+            if block is not None:
+                block.ahead += 1
             self._coming.popleft()
 
     def _fetch(self, block: Block) -> None:
@@ -389,7 +405,8 @@ class Space:
         block = self._clean.popleft()()
         if block is not None and block.away and block.storage is not None:
             block.asked = False
-            self._release(block)
+            if not block.ahead:  # else it is asked for again before others
+                self._release(block)
 
     # --- the end of blocks
 
