@@ -187,4 +187,5 @@ class OnStandIn(offload):
         space = Space(self.transport, Residency(lambda held: self.budget, 1 << 10), self._stash, self._most)
         self._spaces[device] = space
         space.lock = self._lock
+        space.foresight = self._foresight
         return space

@@ -1017,14 +1017,37 @@ def test_a_step_behind_one_that_fitted_needs_no_account():
 
 
 def test_orders():
-    numbered = [SimpleNamespace(ordinal=i, node=10 + i, nbytes=8) for i in range(6)]
+    numbered = [SimpleNamespace(ordinal=i, nbytes=8, saves=[(10 + i, 10 + i, i)]) for i in range(6)]
+    numbered[0].saves.append((13, 14, 6))
     order = Order()
-    assert [each.ordinal for each in order.forecast(numbered)] == [5, 4, 3, 2, 1, 0]
-    order.begin()
-    for i in (5, 3, 4, 1):
-        order.note(numbered[i])
-    order.begin()
-    assert [each.ordinal for each in order.forecast(numbered)] == [5, 3, 4, 1]
+
+    def forecast(node=99, nodes=None, **given):
+        found, source = order.forecast(numbered, node, nodes, **given)
+        return [each.ordinal for each in found], source
+
+    def ask(step, *ordinals, form=1):
+        order.begin(form, step)
+        for i in ordinals:
+            order.note(numbered[i])
+
+    assert forecast() == ([5, 4, 0, 3, 2, 1], "reversed")
+    assert forecast(node=13) == ([3, 0, 2, 1], "reversed")
+    assert forecast(nodes={14, 12, 10}) == ([4, 0, 2, 0], "predicted")
+    ask(1, 5, 3, 4, 1)
+    ask(1)
+    assert forecast() == ([5, 3, 4, 1], "learnt")
+    assert forecast(nodes={12, 11}) == ([2, 1], "predicted")
+    assert forecast(anew=True) == ([5, 4, 0, 3, 2, 1], "reversed")
+    ask(1, 5, 3, 4, 1)
+    assert not order.steady
+    ask(2, 5, 3, 4, 1)
+    assert order.steady
+    ask(3, form=2)
+    assert forecast() == ([5, 4, 0, 3, 2, 1], "reversed")  # the step is another one
+    ask(3, 5, form=2)
+    assert not order.steady
+    ask(4, form=2)
+    assert forecast() == ([5, 4, 0, 3, 2, 1], "reversed")  # the last pass has asked for too little
 
 
 class Times(torch.autograd.Function):

@@ -6,7 +6,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from velocpy.store import Store
 from velocpy.tuning import Tuning
 
 from . import rules
+from .foresight import Foresight
 from .residency import Residency
 from .saved import Block, View, require_unchanged
 from .slab import Slab
@@ -194,6 +195,7 @@ class offload:  # noqa: N801  # in lower case, as PyTorch's own context managers
         self._entered = _Entered()
         self._process = os.getpid()
         self._counts = Counts()
+        self._foresight = Foresight()
         self._closed = False
         #: Bytes of this device that the forward pass may save without an account: the last step has fitted.
         self._spare, self._spare_on = 0, -1
@@ -233,13 +235,27 @@ class offload:  # noqa: N801  # in lower case, as PyTorch's own context managers
                     self._spare, self._spare_on = space.residency.spare, -1 if device.index is None else device.index
         hooks = _hooks(self, others)
         hooks.__enter__()
-        self._entered.stack.append(hooks)
+        self._entered.stack.append((hooks, self._watch()))
         return self
+
+    def _watch(self) -> AbstractContextManager[Any] | None:
+        """Lets nodes be watched that are created, unless nothing will move, or the last steps tell the order."""
+        with self._lock:
+            spaces = self._spaces.values()
+            if spaces:
+                if all(space.residency.away == 0 for space in spaces):
+                    self._foresight.disarm()
+                if not any(space.unsteady for space in spaces):
+                    return None
+        return self._foresight.watch()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._entered.stack.pop().__exit__(kind, error, trace)
+        hooks, watched = self._entered.stack.pop()
+        if watched is not None:
+            self._foresight.unwatch(watched)
+        hooks.__exit__(kind, error, trace)
 
     def close(self) -> None:
         """Waits for copies, and gives host memory and the disk back. A second call is nothing.
@@ -274,6 +290,9 @@ class offload:  # noqa: N801  # in lower case, as PyTorch's own context managers
         ``hits``              requests that found their storage on the device, or on its way
         ``misses``            requests whose copy to the device began with them
         ``waits``             how often the forward pass was put behind a copy, as too many bytes were leaving
+        ``predicted``         backward passes with storages to fetch whose order was read from the graph, …
+        ``learnt``            … was that of the last backward pass, …
+        ``reversed``          … was the reverse of the forward pass, as neither was known
         ``held_bytes``        bytes on devices now; ``alive_bytes`` with those that are elsewhere
         ``host_bytes``        bytes of host memory that are mapped now; ``pinned_bytes`` those that are pinned;
                               ``used_bytes`` those in use
@@ -399,6 +418,7 @@ class offload:  # noqa: N801  # in lower case, as PyTorch's own context managers
             return None
         space = self._spaces[device] = Space(transport, residency, stash, self._most)
         space.lock = self._lock
+        space.foresight = self._foresight
         return space
 
     def _cuda_transport(self, device: torch.device) -> Transport:
@@ -437,7 +457,7 @@ class _Entered(threading.local):
     """The hooks that a thread has entered and not left."""
 
     def __init__(self) -> None:
-        self.stack: list[saved_tensors_hooks] = []
+        self.stack: list[tuple[saved_tensors_hooks, AbstractContextManager[Any] | None]] = []
 
 
 def _hooks(context: offload, others: Hooks | None) -> saved_tensors_hooks:

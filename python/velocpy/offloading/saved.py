@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -22,13 +23,28 @@ class View:
     counter stays, so that a change in place is still noticed.
     """
 
-    __slots__ = ("alias", "shape", "version")
+    __slots__ = ("alias", "first", "last", "save", "shape", "version")
 
-    def __init__(self, alias: torch.Tensor, version: int) -> None:
+    def __init__(self, alias: torch.Tensor, version: int, node: int, save: int) -> None:
         self.alias = alias
         self.version = version
+        #: Between these two is the number of the node that will ask for it; and its place among all saves.
+        self.first = self.last = node
+        self.save = save
         #: dtype, size, stride and offset, once the storage has left.
         self.shape: Shape | None = None
+
+    def created(self, node: int) -> None:
+        """The next node after the save is complete. In most cases it is the one that saved.
+
+        PyTorch gives numbers before saves, so that the last number is that of the node that saves, if the node is one
+        of PyTorch's own. A function of Python may have made other nodes meanwhile. An operation in place on a view
+        wraps its node in another one. What is saved beside a node, as checkpoint() does, belongs to later nodes.
+        """
+        if node < self.first:
+            self.first = node
+        elif node > self.last:
+            self.last = node
 
     def strip(self) -> None:
         """Lets go of the storage."""
@@ -121,8 +137,11 @@ class Block:
     #: Whether it has been sent; whether it leaves: its source goes when ``sent`` has passed.
     away = False
     leaves = False
-    #: Whether this backward pass has asked for it.
+    #: Whether this backward pass has asked for it, and may drop it.
     asked = False
+    #: For how many coming requests of this backward pass the bytes stay on the device; the node of the last request.
+    ahead = 0
+    asked_by = -1
     #: Whether no tier had room for it.
     stuck = False
 
@@ -132,7 +151,6 @@ class Block:
         nbytes: int,
         cdata: int,
         ordinal: int,
-        node: int,
         generation: int,
         stream: Any,
         space: Any,
@@ -144,7 +162,6 @@ class Block:
         #: Numbers of the storage that autograd saved, and of the one that has its bytes now if that is another one.
         self.cdata: tuple[int, ...] = (cdata,)
         self.ordinal = ordinal
-        self.node = node
         self.generation = generation
         #: The stream in whose order the allocator reuses the memory of ``storage``.
         self.stream = stream
@@ -179,6 +196,11 @@ class Block:
                 "saved tensors before they are changed in a backward pass."
             )
         return base
+
+    @property
+    def saves(self) -> Iterator[tuple[int, int, int]]:
+        """For each save the least and the greatest number that its node may have, and its place among all saves."""
+        return ((view.first, view.last, view.save) for view in self.views)
 
     @property
     def restored(self) -> bool:

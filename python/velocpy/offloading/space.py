@@ -11,16 +11,17 @@ from typing import Any
 import torch
 from torch.multiprocessing import reductions
 
-from .order import Order
+from .foresight import Foresight, graph_task
+from .order import Order, Source
 from .residency import Residency
 from .saved import Block, Graves, Remains, View, reach, require_unchanged
 from .transfer import Transport
 
-#: The graph task of this thread's backward pass; -1 outside of one.
-graph_task: Callable[[], int] = torch._C._current_graph_task_id
-
 #: The number that the next node of this thread gets.
 _next_node: Callable[[], int] = torch._C._autograd._get_sequence_nr
+
+#: How often the order of a backward pass is found anew, as it asks for something else.
+_SURPRISES = 4
 
 #: Keeps the number of a storage from being given to another one, and not its bytes.
 _weak_reference: Callable[[Any], Any] = reductions.StorageWeakRef
@@ -48,6 +49,10 @@ class Counts:
     misses: int = 0
     #: How often the forward pass was put behind a copy because too many bytes were leaving.
     waits: int = 0
+    #: Backward passes that had storages to fetch, by how their order was found.
+    predicted: int = 0
+    learnt: int = 0
+    reversed: int = 0
 
     def add(self, other: Counts) -> None:
         """Adds those of another device."""
@@ -77,6 +82,8 @@ class Space:
         self.most_leaving = most_leaving
         #: The lock of the context.
         self.lock: Any = None
+        #: What is known of the backward passes that run; the context's.
+        self.foresight: Foresight
         self.counts = Counts()
         self.graves: Graves = deque()
         self._order = Order()
@@ -87,14 +94,21 @@ class Space:
         self._leaving: deque[weakref.ref[Block]] = deque()
         #: Blocks that are away.
         self._away: weakref.WeakSet[Block] = weakref.WeakSet()
-        #: Blocks that will be fetched, in the order of the forecast.
+        #: Blocks that will be asked for, in the order of the forecast; one as often as nodes will ask for it.
         self._coming: deque[weakref.ref[Block]] = deque()
-        #: Blocks on the device that are elsewhere too, in the order in which this backward pass asked for them.
+        #: Blocks on the device that are elsewhere too, in the order in which this backward pass asked for them. Those
+        #: that stay for a coming request are passed over.
         self._clean: deque[weakref.ref[Block]] = deque()
         #: Storages of dead blocks that a copy may still use.
         self._lingering: list[Remains] = []
         self._tasks: dict[int, None] = {}
         self._ordinal = 0
+        self._saves = 0
+        #: The sum of the sizes of this step's storages, each times its place. Steps that are alike have it in common.
+        self._form = 0
+        #: How the order of this backward pass was found, and how often it may be found anew.
+        self._source: Source = "reversed"
+        self._surprises = 0
         self._generation = 0
         self._unpacked = False
 
@@ -108,6 +122,11 @@ class Space:
         else:  # what is alive has been saved without an account, perhaps
             self.residency.spare = 0
 
+    @property
+    def unsteady(self) -> bool:
+        """Whether storages will leave in this step, or have left, and the last backward passes tell no order."""
+        return (self.residency.to_move > 0 or self.residency.away > 0) and not self._order.steady
+
     def save(
         self, tensor: torch.Tensor, version: int, storage: torch.UntypedStorage, nbytes: int
     ) -> tuple[View, Block]:
@@ -117,7 +136,10 @@ class Space:
         if self._unpacked and graph_task() == -1:
             self._begin_step()
         self.counts.saved += 1
-        view = View(tensor.detach(), version)
+        self._saves += 1
+        view = View(tensor.detach(), version, _next_node() - 1, self._saves)
+        if self.foresight.watches:
+            self.foresight.saved(view)
         cdata = storage._cdata
         known = self._known.get(cdata)
         if known is not None:
@@ -128,8 +150,9 @@ class Space:
                 block.views.append(view)
                 return view, block
         stream = self.transport.stream()
-        block = Block(storage, nbytes, cdata, self._ordinal, _next_node() - 1, self._generation, stream, self, view)
+        block = Block(storage, nbytes, cdata, self._ordinal, self._generation, stream, self, view)
         self._ordinal += 1
+        self._form += self._ordinal * nbytes
         self._known[cdata] = reference = weakref.ref(block)
         residency = self.residency
         if residency.save(nbytes):
@@ -165,7 +188,7 @@ class Space:
 
     def _begin_step(self) -> None:
         self.residency.begin_step()
-        self._ordinal = 0
+        self._ordinal = self._saves = self._form = 0
         self._generation += 1
         self._unpacked = False
         self._tasks.clear()
@@ -189,6 +212,8 @@ class Space:
             return
         block.origin = _weak_reference(block.storage)
         block.away = block.leaves = True
+        if not self.residency.away:
+            self.foresight.arm()
         self._away.add(block)
         self._leaving.append(weakref.ref(block))
         self.residency.away += block.nbytes
@@ -247,18 +272,24 @@ class Space:
         if self.graves or self._lingering:
             self._bury()
         if (task := graph_task()) != -1 and task not in self._tasks:
-            self._begin_backward(task, block.node)
+            self._begin_backward(task, view.last)
         if block.storage is None:
             self.counts.misses += 1
-            self._skip_to(block)
+            self._skip_to(block, view.last)
             self._make_room(block.nbytes)
             self._fetch_now(block)
         else:
             self.counts.hits += 1
         if block.away:
             self.transport.settle(block)
-            self._order.note(block)
-            if not block.asked:
+            if block.asked_by != view.last:
+                block.asked_by = view.last
+                self._order.note(block)
+                if block.ahead:
+                    block.ahead -= 1
+                elif self._coming and self._coming[0]() is block:
+                    self._coming.popleft()
+            if not block.ahead and not block.asked:
                 block.asked = True
                 self._clean.append(weakref.ref(block))
         tensor = view.on(block)
@@ -270,7 +301,7 @@ class Space:
         first = not self._tasks
         self._tasks[task] = None
         if first:
-            self._order.begin()
+            self._order.begin(self._form, self._generation)
             torch.autograd.Variable._execution_engine.queue_callback(_ending(self))
         # Sources that are on the device still are asked for soon: they stay, beside their copies.
         for reference in self._leaving:
@@ -279,38 +310,64 @@ class Space:
                 block.leaves = False
                 self.residency.leaving -= block.nbytes
         self._leaving.clear()
-        # Later nodes belong to other graphs: this one begins with its last node.
-        away = [block for block in self._away if block.storage is None and block.node <= node]
-        coming = self._order.forecast(away)
+        self._surprises = _SURPRISES
+        if self._forecast(node, self.foresight.nodes(task)):
+            setattr(self.counts, self._source, getattr(self.counts, self._source) + 1)
+
+    def _forecast(self, node: int, nodes: set[int] | None, *, anew: bool = False) -> bool:
+        """Finds the order in which storages will be asked for; tells whether any are to be fetched."""
+        away = list(self._away)
+        for block in away:
+            block.ahead = 0
+        coming, self._source = self._order.forecast(away, node, nodes, anew=anew)
         self._coming = deque(weakref.ref(block) for block in coming)
-        if coming:
-            self.transport.forecast(coming)
+        fetched = [block for block in dict.fromkeys(coming) if block.storage is None]
+        if fetched:
+            self.transport.forecast(fetched)
+        return bool(fetched)
 
     def end_backward(self) -> None:
         """A backward pass is over: what a retained graph still needs, and has elsewhere, leaves the device."""
+        for task in self._tasks:
+            self.foresight.forget(task)
         self._tasks.clear()
         self._coming.clear()
         self._clean.clear()
         for block in list(self._away):
-            block.asked = False
+            block.asked, block.ahead, block.asked_by = False, 0, -1
             if block.storage is not None:
                 self._release(block)
         self._bury()
 
-    def _skip_to(self, block: Block) -> None:
-        """Gives up what the forecast has before a block that is asked for."""
+    def _skip_to(self, block: Block, node: int) -> None:
+        """Gives up what the forecast has before a block that is asked for, or the forecast if it was wrong."""
         for index, reference in enumerate(self._coming):
             if reference() is block:
+                if index and self._source == "learnt":
+                    break
                 for _ in range(index + 1):
                     self._coming.popleft()
                 return
+        if self._surprises and self._source != "reversed" and not self._order.noted(block):
+            self._surprises -= 1
+            # The nodes behind this one come, too. If it is none of them, its number is not that of its node.
+            watched = self._surprises > 0 and self.foresight.nodes(graph_task()) is not None
+            nodes = self.foresight.look() if watched else None
+            self._forecast(node, nodes, anew=True)
+            if nodes is not None and not any(each() is block for each in self._coming):
+                self._forecast(node, None, anew=True)
+            if self._coming and self._coming[0]() is block:
+                self._coming.popleft()
 
     def _fetch_now(self, block: Block) -> None:
         try:
             self._fetch(block)
         except _OutOfMemory:
-            while self._clean:
-                self._drop_clean()
+            self._clean.clear()
+            for each in list(self._away):
+                each.asked, each.ahead = False, 0
+                if each.storage is not None:
+                    self._release(each)
             self._fetch(block)
 
     def _fetch_ahead(self) -> None:
@@ -324,6 +381,8 @@ class Space:
                     self._fetch(block)
                 except _OutOfMemory:
                     return
+            if block is not None:
+                block.ahead += 1
             self._coming.popleft()
 
     def _fetch(self, block: Block) -> None:
@@ -346,7 +405,8 @@ class Space:
         block = self._clean.popleft()()
         if block is not None and block.away and block.storage is not None:
             block.asked = False
-            self._release(block)
+            if not block.ahead:  # else it is asked for again before others
+                self._release(block)
 
     # --- the end of blocks
 
