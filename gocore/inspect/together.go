@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"velocpy/gocore/base/pytext"
-	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/tier/disk/archive"
 	"velocpy/gocore/tier/disk/durable"
 )
@@ -32,14 +31,7 @@ func (d *Desk) rankSources(ranks []Rank, from arrived) ([]archive.Source, error)
 			return nil, fmt.Errorf("%w: rank %d", ErrRequest, r.Rank)
 		}
 		numbers[r.Rank] = true
-		all[i] = archive.Source{Rank: r.Rank, Store: durable.Options{FS: d.FS, Dir: string(r.Path), Direct: true}}
-		if metadata, ok := from[r.Rank]; ok {
-			fs, err := vfs.Replay(metadata)
-			if err != nil {
-				return nil, &archive.RankError{Rank: r.Rank, Dir: string(r.Path), Err: err}
-			}
-			all[i].Store.FS = fs
-		}
+		all[i] = archive.Source{Rank: r.Rank, Store: durable.Options{FS: d.FS, Dir: string(r.Path), Direct: true}, Metadata: from[r.Rank]}
 	}
 	return all, nil
 }
@@ -78,7 +70,7 @@ func (d *Desk) takeMetadata(q *Request, data []byte) ([]byte, error) {
 			return nil, err
 		}
 	}
-	all[q.Rank] = append([]byte(nil), data...)
+	all[q.Rank] = append([]byte{}, data...) // not nil: the push is not to read a store of another node
 	return answer(struct{}{}, nil)
 }
 
