@@ -61,7 +61,7 @@ func (d *Desk) readMetadata(q *Request, data []byte) ([]byte, error) {
 	return answer(struct{}{}, nil)
 }
 
-// takeMetadata keeps the metadata of a rank's store for a push of this number.
+// takeMetadata keeps the metadata of ranks' stores for a push of this number. The buffer has one behind the other.
 func (d *Desk) takeMetadata(q *Request, data []byte) ([]byte, error) {
 	all, ok := d.arrivals.get(q.View)
 	if !ok {
@@ -70,7 +70,13 @@ func (d *Desk) takeMetadata(q *Request, data []byte) ([]byte, error) {
 			return nil, err
 		}
 	}
-	all[q.Rank] = append([]byte{}, data...) // not nil: the push is not to read a store of another node
+	rest := append([]byte{}, data...)
+	for _, c := range q.Catalogs {
+		if c.Bytes < 0 || c.Bytes > len(rest) {
+			return nil, fmt.Errorf("%w: metadata of %d bytes of rank %d, and %d are left", ErrRequest, c.Bytes, c.Rank, len(rest))
+		}
+		all[c.Rank], rest = rest[:c.Bytes:c.Bytes], rest[c.Bytes:] // never nil: the push is not to read a store of another node
+	}
 	return answer(struct{}{}, nil)
 }
 

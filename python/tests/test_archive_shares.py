@@ -243,6 +243,7 @@ def test_the_simulation_has_the_numbers_of_what_it_simulates() -> None:
     assert number("trailer") == _TRAILER.itemsize
     assert number("CopyBytes") == shares._PIECE
     assert number("metadataPiece") == together._PIECE
+    assert number("metadataSenders") == together._SENDERS
     assert numbers("shortestLook, longest") == [round(1e9 * each) for each in (shares._SHORTEST, shares._LONGEST)]
     assert numbers("shortestWait, longestWait") == [
         round(1e9 * each) for each in (exchange._SHORTEST, exchange._LONGEST)
