@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"velocpy/gocore/base/pytext"
+	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/tier/disk/archive"
 	"velocpy/gocore/tier/disk/durable"
 )
@@ -73,7 +74,7 @@ func (d *Desk) takeMetadata(q *Request, data []byte) ([]byte, error) {
 	rest := append([]byte{}, data...)
 	for _, c := range q.Catalogs {
 		if c.Bytes < 0 || c.Bytes > len(rest) {
-			return nil, fmt.Errorf("%w: metadata of %d bytes of rank %d, and %d are left", ErrRequest, c.Bytes, c.Rank, len(rest))
+			return nil, fmt.Errorf("%w: rank %d has metadata of %s, and the buffer has %s more", ErrRequest, c.Rank, quantity.Exact(int64(c.Bytes)), quantity.Exact(int64(len(rest))))
 		}
 		all[c.Rank], rest = rest[:c.Bytes:c.Bytes], rest[c.Bytes:] // never nil: the push is not to read a store of another node
 	}
