@@ -46,8 +46,9 @@ type Request struct {
 	Partial   bool    `json:"partial"`   // keys that not all ranks have, too
 	Histories []Bytes `json:"histories"` // null: all
 
-	Rank int `json:"rank"` // pull: whose parts; push_metadata: whose metadata; share: the rank that asks
+	Rank int `json:"rank"` // pull: whose parts; share: the rank that asks
 
+	Catalogs []Catalog `json:"catalogs"` // push_metadata: what the buffer has, one behind the other
 	// push_plan
 	Nodes []int `json:"nodes"` // numbers of the ranks' nodes, by ranks ascending
 	// share_read, share_copy, share_write
@@ -65,6 +66,12 @@ type Request struct {
 	Victims      []Victim `json:"victims"`      // repair
 	Rebuild      bool     `json:"rebuild"`      // repair
 	Unproven     bool     `json:"unproven"`     // repair with rebuild
+}
+
+// Catalog is the length of the metadata of a rank's store.
+type Catalog struct {
+	Rank  int `json:"rank"`
+	Bytes int `json:"bytes"`
 }
 
 // Bytes are encoded in hexadecimal.

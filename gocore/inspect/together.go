@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"velocpy/gocore/base/pytext"
-	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/tier/disk/archive"
 	"velocpy/gocore/tier/disk/durable"
 )
@@ -32,14 +32,7 @@ func (d *Desk) rankSources(ranks []Rank, from arrived) ([]archive.Source, error)
 			return nil, fmt.Errorf("%w: rank %d", ErrRequest, r.Rank)
 		}
 		numbers[r.Rank] = true
-		all[i] = archive.Source{Rank: r.Rank, Store: durable.Options{FS: d.FS, Dir: string(r.Path), Direct: true}}
-		if metadata, ok := from[r.Rank]; ok {
-			fs, err := vfs.Replay(metadata)
-			if err != nil {
-				return nil, &archive.RankError{Rank: r.Rank, Dir: string(r.Path), Err: err}
-			}
-			all[i].Store.FS = fs
-		}
+		all[i] = archive.Source{Rank: r.Rank, Store: durable.Options{FS: d.FS, Dir: string(r.Path), Direct: true}, Metadata: from[r.Rank]}
 	}
 	return all, nil
 }
@@ -69,7 +62,7 @@ func (d *Desk) readMetadata(q *Request, data []byte) ([]byte, error) {
 	return answer(struct{}{}, nil)
 }
 
-// takeMetadata keeps the metadata of a rank's store for a push of this number.
+// takeMetadata keeps the metadata of ranks' stores for a push of this number. The buffer has one behind the other.
 func (d *Desk) takeMetadata(q *Request, data []byte) ([]byte, error) {
 	all, ok := d.arrivals.get(q.View)
 	if !ok {
@@ -78,7 +71,13 @@ func (d *Desk) takeMetadata(q *Request, data []byte) ([]byte, error) {
 			return nil, err
 		}
 	}
-	all[q.Rank] = append([]byte(nil), data...)
+	rest := append([]byte{}, data...)
+	for _, c := range q.Catalogs {
+		if c.Bytes < 0 || c.Bytes > len(rest) {
+			return nil, fmt.Errorf("%w: rank %d has metadata of %s, and the buffer has %s more", ErrRequest, c.Rank, quantity.Exact(int64(c.Bytes)), quantity.Exact(int64(len(rest))))
+		}
+		all[c.Rank], rest = rest[:c.Bytes:c.Bytes], rest[c.Bytes:] // never nil: the push is not to read a store of another node
+	}
 	return answer(struct{}{}, nil)
 }
 

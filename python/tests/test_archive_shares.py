@@ -243,10 +243,49 @@ def test_the_simulation_has_the_numbers_of_what_it_simulates() -> None:
     assert number("trailer") == _TRAILER.itemsize
     assert number("CopyBytes") == shares._PIECE
     assert number("metadataPiece") == together._PIECE
+    assert number("metadataSenders") == together._SENDERS
     assert numbers("shortestLook, longest") == [round(1e9 * each) for each in (shares._SHORTEST, shares._LONGEST)]
     assert numbers("shortestWait, longestWait") == [
         round(1e9 * each) for each in (exchange._SHORTEST, exchange._LONGEST)
     ]
+
+
+@given(st.lists(st.integers(0, 20), max_size=30), st.integers(1, 30), st.integers(1, 5))
+def test_catalogs_come_in_batches(lengths: list[int], piece: int, senders: int) -> None:
+    """Every rank that sends a catalog is in one batch, in order, and a batch is as large as its bounds allow."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(together, "_PIECE", piece)
+        patch.setattr(together, "_SENDERS", senders)
+        batches = list(together._batches(lengths))
+    assert [each for batch in batches for each in batch.items()] == [x for x in enumerate(lengths) if x[1]]
+    for batch in batches:
+        assert len(batch) == 1 or (sum(batch.values()) <= piece and len(batch) <= senders)
+    for batch, following in zip(batches, batches[1:], strict=False):
+        assert len(batch) == senders or sum(batch.values()) + next(iter(following.values())) > piece
+
+
+@pytest.mark.parametrize(("piece", "senders"), [(16 << 20, 64), (16 << 20, 2), (100, 64)])
+def test_catalogs_of_several_batches(piece: int, senders: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catalogs come from some ranks at once, and in pieces."""
+    monkeypatch.setattr(together, "_PIECE", piece)
+    monkeypatch.setattr(together, "_SENDERS", senders)
+    compute(tmp_path, 6, range(2))
+    transport = Transport(6, slow=0.002)
+    came = push_all(tmp_path, transport, list(range(6)), options(tmp_path / "archive", 6))
+    assert isinstance(came[0], Pushed), came
+    require(tmp_path / "archive", 6, range(2))
+
+
+def test_buffers_of_catalogs_that_do_not_come_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """MPI may write into them later, when the push has been given up."""
+    monkeypatch.setattr(together, "_abandoned", [])
+    compute(tmp_path, 3, range(1))
+    transport = Transport(3, fate=lambda sender, to, _: "lost" if sender == 1 else "")
+    kept = transport.exchange
+    monkeypatch.setattr(transport, "exchange", lambda rank, _: kept(rank, 1.0))
+    came = push_all(tmp_path, transport, [0, 1, 2], options(tmp_path / "archive", 3))
+    assert isinstance(came[0], errors.WaitTimeout), came
+    assert [len(parcels) for parcels in together._abandoned] == [2]
 
 
 @pytest.mark.parametrize("fate", ["changed", "refused"])

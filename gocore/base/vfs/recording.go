@@ -2,7 +2,6 @@ package vfs
 
 import (
 	"bytes"
-	"encoding/gob"
 	"errors"
 	"fmt"
 	"io"
@@ -40,9 +39,13 @@ type recordedFile struct {
 type recordedPiece struct {
 	From  int64
 	Bytes []byte
+	Zeros int64 // that were read behind Bytes
 	Fails int64 // length of a range that could not be read
 	Errno uint32
 }
+
+// end is the end of what was read.
+func (p *recordedPiece) end() int64 { return p.From + int64(len(p.Bytes)) + p.Zeros }
 
 // NewRecorder records calls to a file system.
 func NewRecorder(fs FS) *Recorder {
@@ -50,12 +53,10 @@ func NewRecorder(fs FS) *Recorder {
 }
 
 // Bytes is the recording, for Replay.
-func (r *Recorder) Bytes() ([]byte, error) {
+func (r *Recorder) Bytes() []byte {
 	r.log.mu.Lock()
 	defer r.log.mu.Unlock()
-	var to bytes.Buffer
-	err := gob.NewEncoder(&to).Encode(r.log)
-	return to.Bytes(), err
+	return r.log.encode()
 }
 
 func failKey(call, name string) string { return call + " " + name }
@@ -140,7 +141,8 @@ func (f *recorderFile) ReadAt(p []byte, off int64) (int, error) {
 	n, err := f.File.ReadAt(p, off)
 	f.log.mu.Lock()
 	defer f.log.mu.Unlock()
-	piece := recordedPiece{From: off, Bytes: slices.Clone(p[:n])}
+	read := bytes.TrimRight(p[:n], "\x00")
+	piece := recordedPiece{From: off, Bytes: slices.Clone(read), Zeros: int64(n - len(read))}
 	var errno unix.Errno
 	if errors.As(err, &errno) {
 		piece.Fails, piece.Errno = int64(len(p)), uint32(errno)
@@ -158,15 +160,16 @@ func (f *recorderFile) Size() (int64, error) {
 	return size, err
 }
 
-// Replay is a file system that answers from a recording. Everything else fails: with ErrUnrecorded, or with EROFS what would change something.
+// Replay is a file system that answers from a recording. Everything else fails: with ErrUnrecorded, or with EROFS what would change something. The file system
+// refers to the bytes of the recording, which must stay as they are.
 func Replay(recorded []byte) (FS, error) {
-	log := &recording{}
-	if err := gob.NewDecoder(bytes.NewReader(recorded)).Decode(log); err != nil {
+	log, err := decodeRecording(recorded)
+	if err != nil {
 		return nil, fmt.Errorf("the recording of a file system: %w", err)
 	}
 	for name, of := range log.Files {
 		for _, p := range of.Pieces {
-			if p.From < 0 || p.Fails < 0 || of.Size < 0 || int64(len(p.Bytes)) > of.Size-p.From {
+			if p.From < 0 || p.Zeros < 0 || p.Fails < 0 || of.Size < 0 || int64(len(p.Bytes)) > of.Size-p.From || p.Zeros > of.Size-p.From-int64(len(p.Bytes)) {
 				return nil, fmt.Errorf("the recording of a file system: %s has a piece outside of it", name)
 			}
 		}
@@ -236,10 +239,15 @@ func (f *replayedFile) ReadAt(p []byte, off int64) (n int, err error) {
 			return n, io.EOF
 		case piece == nil:
 			return n, fmt.Errorf("read %s at %d: %w", f.name, at, ErrUnrecorded)
-		case at >= piece.From+int64(len(piece.Bytes)):
+		case at >= piece.end():
 			return n, fmt.Errorf("read %s at %d: %w", f.name, at, unix.Errno(piece.Errno))
+		case at >= piece.From+int64(len(piece.Bytes)):
+			zeros := p[n:min(int64(len(p)), int64(n)+piece.end()-at)]
+			clear(zeros)
+			n += len(zeros)
+		default:
+			n += copy(p[n:], piece.Bytes[at-piece.From:])
 		}
-		n += copy(p[n:], piece.Bytes[at-piece.From:])
 	}
 	return n, nil
 }
@@ -250,7 +258,7 @@ func (f *replayedFile) find(at int64) (failed *recordedPiece) {
 		p := &f.of.Pieces[i]
 		switch {
 		case at < p.From:
-		case at < p.From+int64(len(p.Bytes)):
+		case at < p.end():
 			return p
 		case at < p.From+p.Fails && failed == nil:
 			failed = p

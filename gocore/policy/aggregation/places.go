@@ -12,6 +12,8 @@ const (
 	LongestStream = 64 << 20
 	// Align is where the bytes of a batch begin in a file, if there are that many: they share no stripe of a parallel file system with those of the batch before.
 	Align = 1 << 20
+	// FilesAtOnce is the number of files of an archive that are made at once. Each waits for a sync.
+	FilesAtOnce = 32
 )
 
 // TakesMore tells whether a batch with so many bytes and parts takes a further key. files is 1 where one process copies everything.

@@ -7,7 +7,6 @@ leader's own node it reads itself, with the threads that nothing from other node
 
 from __future__ import annotations
 
-import json
 import mmap
 import threading
 import time
@@ -180,8 +179,8 @@ class Carrying:
             everyone.abort()  # those that have started do not wait for the others
             raise
 
-    def carry_out(self, text: bytes) -> Mapping[str, Any]:
-        """Carries out a plan, and returns what this rank reports of it.
+    def carry_out(self, text: bytes, plan: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Carries out a plan, which comes as a text and parsed, and returns what this rank reports of it.
 
         Whatever fails when stores are read and the archive is written, all messages of the plan are exchanged, so that
         no other rank waits for them; then the first error is raised. Buffers for sending and for receiving are
@@ -197,7 +196,7 @@ class Carrying:
             self._share.ask("share_begin", np.frombuffer(bytearray(text), np.uint8))
         except BaseException as error:  # the others wait for messages of this rank all the same
             self._failed = error
-        self._run(_Work.of(json.loads(text), self._others.rank, self._nbytes))
+        self._run(_Work.of(plan, self._others.rank, self._nbytes))
         if self._failed is None:
             report, _ = self._share.ask("share_end")
             return report

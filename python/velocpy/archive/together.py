@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -37,7 +37,7 @@ from .alone import (
     store_path,
     target_of,
 )
-from .exchange import Exchange
+from .exchange import Bytes, Exchange, Parcel
 from .shares import Carrying, Share
 
 __all__ = ["Renewed", "Run", "joined", "push_together"]
@@ -50,8 +50,13 @@ _WRITERS = 8
 #: Seconds in which a thread starts.
 _PATIENCE = 10
 
-#: Bytes of one message with metadata.
+#: Bytes of one message with metadata, and of the messages that the lowest rank waits for at once, unless one store has
+#: more; and from how many ranks.
 _PIECE = 16 << 20
+_SENDERS = 64
+
+#: Messages that were under way when a push was given up. A late one may still be written into its buffer.
+_abandoned: list[list[Parcel]] = []
 
 
 def push_together(others: Exchange, store: Any, options: Callable[[], Options], timeout: float | None) -> Pushed:
@@ -271,14 +276,17 @@ class Run:
         name. The lowest rank of each name says which can.
         """
         names = [said["node"] for said in self._told]
-        if self._others.rank == names.index(names[self._others.rank]):
+        first: dict[str, int] = {}  # by name: its lowest rank
+        for rank, name in enumerate(names):
+            first.setdefault(name, rank)
+        if self._others.rank == first[names[self._others.rank]]:
             mine = [rank for rank, name in enumerate(names) if name == names[self._others.rank]]
         else:
             mine = []
         apart = self.gathered(
             lambda: [rank for rank in mine if not _is_read_here(self._path_of(rank), self._told[rank]["store"])]
         )
-        nodes = [names.index(name) for name in names]
+        nodes = [first[name] for name in names]
         for rank in (rank for ranks in apart for rank in ranks):
             nodes[rank] = len(names) + rank
         return nodes
@@ -345,10 +353,11 @@ class Run:
 
     def _brought_some(self, pushing: Pushing, carrying: Carrying, nodes: Sequence[int]) -> bool:
         """Plans, copies and commits; False if nothing is left to be brought."""
-        plan = self._plan(pushing, nodes)
-        if json.loads(plan)["done"]:
+        text = self._plan(pushing, nodes)
+        plan = json.loads(text)
+        if plan["done"]:
             return False
-        reports = self.gathered(lambda: carrying.carry_out(plan))
+        reports = self.gathered(lambda: carrying.carry_out(text, plan))
         self.decided(lambda: self._land(pushing, reports))
         return True
 
@@ -369,20 +378,22 @@ class Run:
 
             lengths = self.gathered(read)
 
+        batches = list(_batches(lengths)) if self._lowest else []
+
         def make_room() -> None:
             nonlocal room
-            room = np.zeros(max(lengths) if self._lowest else 0, np.uint8)
+            room = np.zeros(max((sum(batch.values()) for batch in batches), default=0), np.uint8)
 
         self.gathered(make_room)
         if away:  # nothing can fail between two messages, and so leave the other rank alone with the rest
             for at in range(0, len(whole), _PIECE):
                 self._others.wait(self._others.send(0, whole[at : at + _PIECE]))
         failed: list[BaseException] = []
-        for rank, length in [each for each in enumerate(lengths) if self._lowest and each[1] > 0]:
-            for at in range(0, length, _PIECE):
-                self._others.wait(self._others.receive(rank, room[at : min(at + _PIECE, length)]))
+        for batch in batches:
+            self._receive(batch, room)
             try:
-                pushing.ask("push_metadata", room[:length], rank=rank)
+                told = [{"rank": rank, "bytes": length} for rank, length in batch.items()]
+                pushing.ask("push_metadata", room[: sum(batch.values())], catalogs=told)
             except BaseException as error:
                 failed.append(error)
 
@@ -391,6 +402,21 @@ class Run:
                 raise failed[0]
 
         self.gathered(succeed)
+
+    def _receive(self, lengths: Mapping[int, int], room: Bytes) -> None:
+        """Receives the metadata of some ranks, one behind the other. All of them send it at once."""
+        parcels: list[Parcel] = []
+        begin = 0
+        try:
+            for rank, length in lengths.items():
+                for at in range(begin, begin + length, _PIECE):
+                    parcels.append(self._others.receive(rank, room[at : min(at + _PIECE, begin + length)]))
+                begin += length
+            for parcel in parcels:
+                self._others.wait(parcel)
+        except BaseException:
+            _abandoned.append(parcels)
+            raise
 
     def _open(self, pushing: Pushing) -> None:
         every = {rank: self._path_of(rank) for rank in range(len(self._told))}
@@ -412,6 +438,19 @@ class Run:
 
     def _land(self, pushing: Pushing, reports: Sequence[Any]) -> None:
         pushing.ask("push_land", np.frombuffer(bytearray(json.dumps(reports).encode()), np.uint8))
+
+
+def _batches(lengths: Sequence[int]) -> Iterator[dict[int, int]]:
+    """By rank, the bytes of the metadata that is received at once. Ranks with none have none to send."""
+    batch: dict[int, int] = {}
+    for rank, length in enumerate(lengths):
+        if batch and (sum(batch.values()) + length > _PIECE or len(batch) == _SENDERS):
+            yield batch
+            batch = {}
+        if length > 0:
+            batch[rank] = length
+    if batch:
+        yield batch
 
 
 class _Metadata(Opened):

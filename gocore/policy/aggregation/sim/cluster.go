@@ -16,7 +16,7 @@ import (
 // Cluster is the machines and the storage that a push runs on. Rates are in bytes per second, delays in seconds.
 type Cluster struct {
 	// A node.
-	Cores     int     // that the push may use
+	Cores     int     // that the push may use, shared equally by the node's ranks where one rank computes
 	HashRate  float64 // of the checksums that one core takes
 	ReadRate  float64 // of the local disk, all readers together
 	ReadDelay float64 // until a read begins
@@ -66,25 +66,36 @@ func Frontier() Cluster {
 type Software struct {
 	CatalogBytes int64   // of a store's metadata, which go to the lowest rank
 	ReadCatalog  float64 // a rank reads its store's metadata
-	OpenStore    float64 // the lowest rank opens a store by them
+	OpenStore    float64 // a processor of the lowest rank opens a store by them
+	OpenAlone    float64 // the part of that in which the processors of a rank do not help each other, as in Amdahl's law
+	ListStore    float64 // the lowest rank lists the keys of a store, alone
 	PlanPart     float64 // the lowest rank plans a part, beside its copies
 	PlanCopy     float64 // the lowest rank plans a copy and writes it down
 	ParseCopy    float64 // a rank reads a copy of the plan, with its part
 	CommitPart   float64 // the lowest rank commits a part
 }
 
-// ThisSoftware is what velocpy's own steps cost on one core of an AMD EPYC: BenchmarkPlanning of package tier/disk/archive says so, rounded up. A rank parses a plan three
-// times, once in Go and twice in Python.
+// ThisSoftware is what velocpy's own steps cost on one core of an AMD EPYC: BenchmarkPlanning of package tier/disk/archive says so, rounded up. OpenAlone is that of two
+// processors which other processes used too, in the runs that these disturbed least; that it holds for more processors is assumed. A rank parses a plan twice, in Go and
+// in Python.
 func ThisSoftware() Software {
 	return Software{
-		CatalogBytes: 43 << 10,
+		CatalogBytes: 10 << 10,
 		ReadCatalog:  300e-6,
-		OpenStore:    100e-6,
-		PlanPart:     15e-6,
+		OpenStore:    60e-6,
+		OpenAlone:    0.35,
+		ListStore:    3e-6,
+		PlanPart:     8e-6,
 		PlanCopy:     0.5e-6,
-		ParseCopy:    8e-6,
-		CommitPart:   30e-6,
+		ParseCopy:    6e-6,
+		CommitPart:   35e-6,
 	}
+}
+
+// opening is the seconds in which so many processors open stores and list their keys.
+func (s *Software) opening(stores, processors int) float64 {
+	each := s.OpenStore * (s.OpenAlone + (1-s.OpenAlone)/float64(processors))
+	return (each + s.ListStore) * float64(stores)
 }
 
 // Push is what ranks have, and how they push it.

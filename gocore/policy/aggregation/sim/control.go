@@ -1,11 +1,17 @@
 package sim
 
-import "math/bits"
+import (
+	"math/bits"
 
-// Of velocpy/archive/exchange.py: ns between two looks at whether the other ranks have come; and bytes of one message with metadata.
+	"velocpy/gocore/policy/aggregation"
+)
+
+// Of velocpy/archive/exchange.py: ns between two looks at whether the other ranks have come. Of together.py: bytes of one message with metadata, and of those that the
+// lowest rank waits for at once; and from how many ranks.
 const (
 	shortestWait, longestWait = 200_000, 20_000_000
 	metadataPiece             = 16 << 20
+	metadataSenders           = 64
 )
 
 // Bytes of what ranks tell each other, in JSON. The test of package archive compares those of a plan with a real one.
@@ -62,31 +68,58 @@ func (t *control) decided(seconds float64, bytes int64) {
 
 // begin lets the ranks agree, and the lowest one get the catalogs of all stores and open them.
 func (t *control) begin() {
-	ranks := len(t.push.Bytes)
 	t.gathered(joinText)
 	t.gathered(answerText) // whose stores can be read where
 	t.w.pass(nanoseconds(t.s.ReadCatalog))
 	for range 2 { // the lengths of the catalogs; room for them
 		t.gathered(answerText)
 	}
-	for rank := 1; rank < ranks; rank++ {
-		if t.push.Nodes[rank] == t.push.Nodes[0] {
-			continue
-		}
-		for left := t.s.CatalogBytes; left > 0; left -= metadataPiece {
-			t.came++
-			t.w.send(t.w.nodes[t.push.Nodes[rank]], t.w.nodes[t.push.Nodes[0]], min(left, metadataPiece), func() {})
-		}
-	}
-	t.w.drain()
+	t.collect()
 	t.gathered(answerText)
-	t.decided(t.s.OpenStore*float64(ranks), answerText)
+	t.decided(t.opening(), answerText)
 	for range 2 { // shares are opened; buffers and threads are made
 		t.gathered(answerText)
 	}
 }
 
-// plan lets the lowest rank plan and make files, as many at once as it has writers, and tell the plan to all. A file takes two syncs, with that of its directory.
+// collect lets the lowest rank receive the catalogs of stores on other nodes, those of some ranks at once. It notices that they have come when it looks.
+func (t *control) collect() {
+	began, senders, bytes := t.w.Now(), 0, int64(0)
+	batch := func() {
+		t.w.drain()
+		if senders > 0 {
+			t.w.pass(nextLook(began, t.w.Now(), shortestWait, longestWait) - t.w.Now())
+		}
+		began, senders, bytes = t.w.Now(), 0, 0
+	}
+	for rank := range t.push.Bytes {
+		if t.push.Nodes[rank] == t.push.Nodes[0] {
+			continue
+		}
+		if senders == metadataSenders || bytes+t.s.CatalogBytes > metadataPiece {
+			batch()
+		}
+		senders, bytes = senders+1, bytes+t.s.CatalogBytes
+		for left := t.s.CatalogBytes; left > 0; left -= metadataPiece {
+			t.came++
+			t.w.send(t.w.nodes[t.push.Nodes[rank]], t.w.nodes[t.push.Nodes[0]], min(left, metadataPiece), func() {})
+		}
+	}
+	batch()
+}
+
+// opening is the seconds in which the lowest rank opens the stores, by as many goroutines as it has writers, and lists their keys.
+func (t *control) opening() float64 {
+	ofNode := 0
+	for _, node := range t.push.Nodes {
+		if node == t.push.Nodes[0] || t.w.c.OneMachine {
+			ofNode++
+		}
+	}
+	return t.s.opening(len(t.push.Bytes), min(t.push.Writers, max(t.w.c.Cores/ofNode, 1)))
+}
+
+// plan lets the lowest rank plan and make files, and tell the plan to all. A file takes a sync, and the directory one.
 func (t *control) plan(plan *plan) {
 	parts := plan.keys * len(t.push.Bytes)
 	files := 0
@@ -96,9 +129,12 @@ func (t *control) plan(plan *plan) {
 			files++
 		}
 	}
-	t.w.workers(t.push.Writers, files, func(_ int, done func()) {
-		t.w.create(func() { t.w.after(2*t.w.syncDelay, done) })
+	t.w.workers(aggregation.FilesAtOnce, files, func(_ int, done func()) {
+		t.w.create(func() { t.w.after(t.w.syncDelay, done) })
 	})
+	if files > 0 {
+		t.w.pass(t.w.syncDelay)
+	}
 	t.decided(t.s.PlanPart*float64(parts)+t.s.PlanCopy*float64(len(plan.copies)), answerText)
 	text := PlanText(len(t.push.Bytes), len(plan.leaders), parts, len(plan.copies))
 	t.text = max(t.text, text)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"errors"
+	"math"
 	"testing"
 
 	"velocpy/gocore/policy/aggregation"
@@ -160,6 +161,51 @@ func TestControl(t *testing.T) {
 	}
 	if want := PlanText(2, 1, 2, 2); r.PlanText != want {
 		t.Errorf("the plan has %d bytes, wanted %d", r.PlanText, want)
+	}
+}
+
+// What the lowest rank does alone: it opens stores by its processors, lists keys, receives catalogs of 64 ranks at once, and makes 32 files at once.
+func TestTheLowestRankAlone(t *testing.T) {
+	const ranks, files = 130, 64
+	s := Software{CatalogBytes: 1000, OpenStore: 1e-3, OpenAlone: 0.5, ListStore: 1e-4}
+	p := Default(make([]int64, ranks), make([]int, ranks), files)
+	for rank := range ranks {
+		p.Bytes[rank], p.Nodes[rank] = 1000, rank
+	}
+	c := simple()
+	c.Cores, c.SyncDelay = 4, 2e-3
+	of := func(p Push) *control {
+		w, err := prepare(&c, &p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &control{w: w, s: &s, push: &p, files: map[int]bool{}}
+	}
+	const alone, ofFour = 0.130 * 1.1, 0.130 * (0.5 + 0.5/4 + 0.1)
+	if got := of(p).opening(); math.Abs(got-ofFour) > 1e-9 {
+		t.Errorf("4 processors open %d stores in %g s, wanted %g", ranks, got, ofFour)
+	}
+	two := p
+	two.Writers = 1
+	if got := of(two).opening(); math.Abs(got-alone) > 1e-9 {
+		t.Errorf("one goroutine opens them in %g s, wanted %g", got, alone)
+	}
+	two = Default(p.Bytes, make([]int, ranks), files) // all on one node, where each rank has less than a processor
+	if got := of(two).opening(); math.Abs(got-alone) > 1e-9 {
+		t.Errorf("a rank of a full node opens them in %g s, wanted %g", got, alone)
+	}
+	talk := of(p)
+	talk.collect() // of 129 ranks, by 64, 64 and 1; what they have sent is there at the first look
+	if got, want := talk.w.Now(), int64(3*shortestWait); got != want || talk.came != ranks-1 {
+		t.Errorf("%d catalogs come in %d ns, wanted %d", talk.came, got, want)
+	}
+	c.LinkRate = 1e18
+	calls := talk.calls
+	talk = of(p)
+	plan := newPlanner(&p).next(1, p.Nodes)
+	talk.plan(plan) // and three calls
+	if got, want := talk.w.Now(), int64(3*2_000_000+(talk.calls-calls)*shortestWait); got != want {
+		t.Errorf("%d files are made, and a plan told, in %d ns, wanted %d", files, got, want)
 	}
 }
 

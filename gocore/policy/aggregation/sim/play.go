@@ -132,7 +132,7 @@ func Alone(c Cluster, s Software, p Push) (Result, error) {
 
 func (w *world) alone(s *Software, p *Push) Result {
 	r := Result{Bytes: p.total(), Files: p.Files, Leaders: 1}
-	w.pass(nanoseconds(s.OpenStore * float64(len(p.Bytes))))
+	w.pass(nanoseconds(s.opening(len(p.Bytes), min(p.Writers, w.c.Cores))))
 	planner := newPlanner(p)
 	for planner.left > 0 {
 		plan := planner.next(planner.batch(1), nil)

@@ -13,10 +13,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
 
 	"velocpy/gocore/base/safego"
+	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
 	"velocpy/gocore/tier/disk/catalog"
 	"velocpy/gocore/tier/disk/durable"
@@ -57,8 +59,9 @@ func (e *RankError) Unwrap() error { return e.Err }
 
 // Source is the store of a rank.
 type Source struct {
-	Rank  int
-	Store durable.Options
+	Rank     int
+	Store    durable.Options
+	Metadata []byte // instead of Store.FS: what Metadata has read of a store on another node; it must stay as it is
 }
 
 // Options configure a push.
@@ -198,25 +201,56 @@ func newPush(from []Source, place string, o Options, open func(*Push) error) (_ 
 	if o.Files < 0 || o.Files > MostFiles {
 		return nil, ErrFiles
 	}
-	for _, s := range from {
-		if err := p.open(s); err != nil {
-			return nil, &RankError{s.Rank, s.Store.Dir, err}
-		}
+	if err := p.openAll(from); err != nil {
+		return nil, err
 	}
-	slices.SortFunc(p.ranks, func(a, b *rank) int { return cmp.Compare(a.number, b.number) })
 	if err := p.gather(); err != nil {
 		return nil, err
 	}
 	return p, open(p)
 }
 
-func (p *Push) open(s Source) error {
+// openAll opens the stores of the ranks, as many at once as there are writers: so many catalogs are decoded at a time. If several cannot be opened, the error is that of
+// the lowest rank.
+func (p *Push) openAll(from []Source) error {
+	from = slices.SortedStableFunc(slices.Values(from), func(a, b Source) int { return cmp.Compare(a.Rank, b.Rank) })
+	opened, errs := make([]*durable.View, len(from)), make([]error, len(from))
+	err := p.o.workers(len(from), func(mine iter.Seq[int]) error {
+		for i := range mine {
+			if opened[i], errs[i] = from[i].open(); errs[i] != nil {
+				return errs[i] // numbers are given out in their order, so every lower rank is opened all the same
+			}
+		}
+		return nil
+	})
+	for i, view := range opened {
+		if view != nil {
+			p.ranks = append(p.ranks, &rank{from[i].Rank, view})
+		}
+	}
+	for i, err := range errs {
+		if err != nil {
+			return &RankError{from[i].Rank, from[i].Store.Dir, err}
+		}
+	}
+	return err
+}
+
+// open opens the store for reading.
+func (s *Source) open() (_ *durable.View, err error) {
+	if s.Metadata != nil {
+		if s.Store.FS, err = vfs.Replay(s.Metadata); err != nil {
+			return nil, err
+		}
+	}
 	view, err := durable.Read(s.Store)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	p.ranks = append(p.ranks, &rank{s.Rank, view})
-	return view.Fit()
+	if err := view.Fit(); err != nil {
+		return nil, errors.Join(err, view.Close())
+	}
+	return view, nil
 }
 
 // recognize refuses a store that is no archive, and changes nothing in it. A directory without a store becomes an archive.

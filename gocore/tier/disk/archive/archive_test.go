@@ -165,7 +165,7 @@ func firstGap(used map[int64]bool, bytes int64) (off int64) {
 func (r *run) sources(ranks ...int) (all []Source) {
 	r.settle()
 	for _, n := range ranks {
-		all = append(all, Source{n, r.store(n)})
+		all = append(all, Source{Rank: n, Store: r.store(n)})
 	}
 	return all
 }
@@ -458,7 +458,7 @@ func TestBadPushes(t *testing.T) {
 	if _, err := NewPush(r.sources(0), durable.Options{FS: r.nodes, Dir: storeOf(1)}, Options{}); !errors.Is(err, ErrNoArchive) {
 		t.Errorf("the store of a rank: %v", err)
 	}
-	if _, err := pushTo(r.shared, append(r.all(), Source{2, r.store(2)}), Options{}); !errors.Is(err, durable.ErrNoStore) || !strings.Contains(err.Error(), "rank 2") {
+	if _, err := pushTo(r.shared, append(r.all(), Source{Rank: 2, Store: r.store(2)}), Options{}); !errors.Is(err, durable.ErrNoStore) || !strings.Contains(err.Error(), "rank 2") {
 		t.Errorf("a rank without a store: %v", err)
 	}
 	for _, files := range []int{-1, MostFiles + 1} {
@@ -482,6 +482,45 @@ func TestBadPushes(t *testing.T) {
 	}
 	if err := held.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Of stores that cannot be opened, whichever goroutine notices it first, the error is that of the lowest rank; and those that were opened are closed.
+func TestStoresThatCannotBeOpened(t *testing.T) {
+	const ranks = 40
+	r := newRun(t, ranks)
+	for rank := range ranks {
+		r.put(rank, place{"h", model.NumberKey(0)}, state{rank, 0, 10})
+	}
+	r.settle()
+	open := r.nodes.OpenFiles()
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		from, lowest := r.all(), ranks
+		for range 1 + random.IntN(5) {
+			bad := random.IntN(ranks)
+			lowest = min(lowest, bad)
+			switch of := &from[bad]; random.IntN(3) {
+			case 0:
+				of.Store.Dir = "/nothing"
+			case 1:
+				of.Metadata = []byte("no recording")
+			default:
+				of.Store.FS = vfs.NewFaulty(r.nodes, &vfs.Rule{Ops: vfs.OpRead, Err: unix.EACCES})
+			}
+		}
+		random.Shuffle(ranks, func(i, k int) { from[i], from[k] = from[k], from[i] })
+		_, err := NewPush(from, durable.Options{FS: r.shared, Dir: archiveDir}, Options{Writers: 1 + random.IntN(8)})
+		var of *RankError
+		if !errors.As(err, &of) || of.Rank != lowest || strings.Count(err.Error(), "rank ") != 1 {
+			t.Fatalf("seed %d: rank %d is the lowest, and the error is %v", seed, lowest, err)
+		}
+		if got := r.nodes.OpenFiles(); got != open {
+			t.Fatalf("seed %d: %d files stay open", seed, got-open)
+		}
+	}
+	if _, err := r.shared.List(archiveDir); !errors.Is(err, unix.ENOENT) {
+		t.Errorf("a push that could not begin has made an archive: %v", err)
 	}
 }
 

@@ -107,10 +107,15 @@ func pieces(batch []*task, longest int64) []piece {
 // writers is how many goroutines copy.
 func (o *Options) writers() int { return cmp.Or(o.Writers, DefaultWriters) }
 
-// workers shares the numbers below count among as many goroutines as there are writers, and returns the errors of all. Each goroutine calls the function once, with
-// the numbers that it gets, in ascending order. After an error in one of them, the others get no more.
+// workers is the function of that name, with as many goroutines as there are writers.
 func (o *Options) workers(count int, f func(mine iter.Seq[int]) error) error {
-	errs := make([]error, min(o.writers(), count))
+	return workers(o.writers(), count, f)
+}
+
+// workers shares the numbers below count among goroutines, and returns the errors of all. Each goroutine calls the function once, with the numbers that it gets, in
+// ascending order. After an error in one of them, the others get no more.
+func workers(most, count int, f func(mine iter.Seq[int]) error) error {
+	errs := make([]error, min(most, count))
 	var failed atomic.Bool
 	var next atomic.Int64
 	mine := func(yield func(int) bool) {

@@ -106,7 +106,7 @@ func (p *Push) look(t *task, planned map[object]bool) (there bool, err error) {
 	having := p.having(t)
 	t.stale = nil
 	for _, n := range having {
-		if !slices.Contains(numbers, n) {
+		if _, has := slices.BinarySearch(numbers, n); !has {
 			t.stale = append(t.stale, n)
 		}
 	}

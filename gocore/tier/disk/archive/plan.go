@@ -179,16 +179,21 @@ func (p *Push) list(plan *Plan, nodes []int) error {
 	return nil
 }
 
-// makeFiles makes files of the archive, several at once: each takes two syncs, and other nodes read their heads as soon as they have the plan.
+// makeFiles makes files of the archive, with their heads on the medium: other nodes read them as soon as they have the plan. Goroutines that wait for a sync need no
+// processor, so there are more of them than writers. One sync of the directory brings all names.
 func makeFiles(p *Push, files []int64) error {
-	return p.o.workers(len(files), func(mine iter.Seq[int]) error {
+	err := workers(aggregation.FilesAtOnce, len(files), func(mine iter.Seq[int]) error {
 		for i := range mine {
-			if err := errors.Join(p.to.Space().Make(files[i]), p.to.Space().Sync(files[i])); err != nil {
+			if err := errors.Join(p.to.Space().Make(files[i]), p.to.Space().SyncBytes(files[i])); err != nil {
 				return fmt.Errorf("%s: %w", segment.FileName(uint64(files[i])+1), err)
 			}
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	return p.to.Space().SyncNames(files...)
 }
 
 // group is the ranks of one file, which are neighbours: an election among all ranks for each file would take the square of their number.
@@ -269,7 +274,7 @@ func (u *planned) note(r Report) (err error) {
 	return err
 }
 
-// Metadata is what a process on another node needs of a store to plan a push of it, everything but the bytes of checkpoints: the Metadata of a Source.
+// Metadata is what a process on another node needs of a store to plan a push of it, everything but the bytes of checkpoints: Source.Metadata there.
 func Metadata(o durable.Options) ([]byte, error) {
 	for range metadataTries {
 		recorder := vfs.NewRecorder(o.FS)
@@ -277,10 +282,7 @@ func Metadata(o durable.Options) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		recorded, err := recorder.Bytes()
-		if err != nil {
-			return nil, err
-		}
+		recorded := recorder.Bytes()
 		replayed, err := vfs.Replay(recorded)
 		if err != nil {
 			return nil, err

@@ -43,12 +43,8 @@ func (g *together) push(o Options) (done Done, err error) {
 	sources := slices.Clone(g.from)
 	for i, of := range sources {
 		if g.nodes[i] != g.nodes[0] { // the planning rank reads nothing of other nodes
-			recorded, err := Metadata(of.Store)
-			if err != nil {
+			if sources[i].Metadata, err = Metadata(of.Store); err != nil {
 				return done, &RankError{of.Rank, of.Store.Dir, err}
-			}
-			if sources[i].Store.FS, err = vfs.Replay(recorded); err != nil {
-				return done, err
 			}
 		}
 	}

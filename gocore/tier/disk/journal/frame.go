@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/zeebo/xxh3"
@@ -164,7 +165,8 @@ func fileName(number uint64) string { return fmt.Sprintf("%s%016x", filePrefix, 
 
 // fileNumber is the inverse of fileName; false if name is not a log file's.
 func fileNumber(name string) (number uint64, ok bool) {
-	if _, err := fmt.Sscanf(strings.TrimPrefix(name, filePrefix), "%016x", &number); err != nil {
+	number, err := strconv.ParseUint(strings.TrimPrefix(name, filePrefix), 16, 64)
+	if err != nil {
 		return 0, false
 	}
 	return number, name == fileName(number) && number > 0 && number <= mostNumber

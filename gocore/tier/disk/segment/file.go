@@ -1,9 +1,11 @@
 package segment
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -20,7 +22,8 @@ func FileName(number uint64) string { return fmt.Sprintf("%s%016x", filePrefix, 
 
 // FileNumber is the inverse of FileName; false if name is not a data file's.
 func FileNumber(name string) (number uint64, ok bool) {
-	if _, err := fmt.Sscanf(strings.TrimPrefix(name, filePrefix), "%016x", &number); err != nil {
+	number, err := strconv.ParseUint(strings.TrimPrefix(name, filePrefix), 16, 64)
+	if err != nil {
 		return 0, false
 	}
 	return number, name == FileName(number) && number > 0
@@ -132,6 +135,14 @@ func (o *Options) name(number int64) string {
 // and later calls fail as well. The caller must then write the bytes again, to another segment, or to this one after Discard. Calls for one segment must
 // not overlap.
 func (s *Space) Sync(number int64) error {
+	if err := s.SyncBytes(number); err != nil {
+		return err
+	}
+	return s.SyncNames(number)
+}
+
+// SyncBytes is Sync without the file's name, which the caller brings to the medium by SyncNames. Names of many files need one sync of their directory.
+func (s *Space) SyncBytes(number int64) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.closed {
@@ -139,7 +150,7 @@ func (s *Space) Sync(number int64) error {
 	}
 	g := s.lookUp(number)
 	g.mu.Lock()
-	file, unnamed, suspect, writes := g.file, g.unnamed, g.suspect, g.writes
+	file, suspect, writes := g.file, g.suspect, g.writes
 	if suspect == nil && file != nil {
 		g.hold(s, read)
 		defer g.release(read)
@@ -154,18 +165,51 @@ func (s *Space) Sync(number int64) error {
 	//mutation:data-sync-retried
 	err := file.Sync()
 	s.answers[write].Inc()
-	//mutation:data-file-name-unsynced
-	if err == nil && unnamed {
-		err = s.opt.FS.SyncDir(s.opt.Dir)
-	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err != nil {
-		g.suspect = fmt.Errorf("segment file %d in %s: %w: %w", number, s.opt.Dir, ErrSuspect, err)
-		return g.suspect
+		return g.suspected(s, err)
 	}
-	g.unnamed, g.synced = false, writes
+	g.synced = writes
 	return nil
+}
+
+// SyncNames returns when the names of the files of segments are on the medium. After an error, syncs of these segments fail as Sync says.
+func (s *Space) SyncNames(numbers ...int64) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return ErrClosed
+	}
+	var unnamed []*segment
+	for _, number := range numbers {
+		g := s.lookUp(number)
+		g.mu.Lock()
+		if g.suspect == nil && g.unnamed {
+			unnamed = append(unnamed, g)
+		}
+		g.mu.Unlock()
+	}
+	var err error
+	//mutation:data-file-name-unsynced
+	if len(unnamed) > 0 {
+		err = s.opt.FS.SyncDir(s.opt.Dir)
+	}
+	var first error
+	for _, g := range unnamed {
+		g.mu.Lock()
+		if g.unnamed = err != nil; err != nil {
+			first = cmp.Or(first, g.suspected(s, err))
+		}
+		g.mu.Unlock()
+	}
+	return first
+}
+
+// suspected notes that a sync has failed, and returns the error of it and of later ones. The caller holds g.mu.
+func (g *segment) suspected(s *Space, err error) error {
+	g.suspect = fmt.Errorf("segment file %d in %s: %w: %w", g.number, s.opt.Dir, ErrSuspect, err)
+	return g.suspect
 }
 
 func (g *segment) close() error {

@@ -241,6 +241,43 @@ func TestTheNameOfAFileBegunAnewIsSynced(t *testing.T) {
 	mustClose(t, s)
 }
 
+// The names of many files take one sync of their directory, also where files were closed meanwhile. If it fails, syncs of all of them fail.
+func TestNamesOfManyFiles(t *testing.T) {
+	const files = 5
+	for name, err := range map[string]error{"synced": nil, "failing": unix.EIO} {
+		fsys, o := withHeads(t, 64<<20, 1)
+		o.OpenFiles = 1
+		if err := fsys.SyncDir("/"); err != nil {
+			t.Fatal(err)
+		}
+		calls := &vfs.Rule{Ops: vfs.OpSyncDir, Err: err}
+		o.FS = vfs.NewFaulty(fsys, calls)
+		s := mustOpen(t, o)
+		all := []int64{0, 1, 2, 3, 4}
+		for _, number := range all {
+			if err := errors.Join(s.Make(number), s.SyncBytes(number)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := s.SyncNames(all...); !errors.Is(got, err) {
+			t.Errorf("%s: %v", name, got)
+		}
+		for _, number := range all {
+			if got := s.Sync(number); !errors.Is(got, err) || (err != nil) != errors.Is(got, ErrSuspect) {
+				t.Errorf("%s, and then a sync: %v", name, got)
+			}
+		}
+		if calls.Fired() != 1 {
+			t.Errorf("%s: the directory is synced %d times", name, calls.Fired())
+		}
+		left, listed := fsys.Crash(rand.New(rand.NewPCG(1, 1)), 0).List(o.Dir)
+		if want := map[bool]int{true: files}[err == nil]; listed != nil || len(left) != want {
+			t.Errorf("%s: a power loss leaves %v: %v", name, left, listed)
+		}
+		_ = s.Close()
+	}
+}
+
 // A file of another store is refused, for reading and for writing.
 func TestForeignFiles(t *testing.T) {
 	fsys, o := withHeads(t, 64<<20, 1)

@@ -115,7 +115,7 @@ func Open(opt Options) (*Space, error) {
 	if err := s.prepare(); err != nil {
 		return nil, errors.Join(err, s.release())
 	}
-	s.workers.start(opt.Parallel)
+	s.workers.count = opt.Parallel
 	return s, nil
 }
 

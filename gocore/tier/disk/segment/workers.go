@@ -6,25 +6,33 @@ import (
 	"velocpy/gocore/base/safego"
 )
 
-// workers are goroutines that take part in large transfers.
+// workers are goroutines that take part in large transfers. The first such transfer starts them: a process that only plans opens thousands of spaces, and moves no bytes.
 type workers struct {
 	count   int
+	begun   sync.Once
 	queue   chan *transfer
 	running sync.WaitGroup
 }
 
-// start starts the goroutines.
-func (w *workers) start(count int) {
-	w.count, w.queue = count, make(chan *transfer, 16*count)
-	for range count {
-		w.running.Add(1)
-		safego.Go("segment worker", w.work)
-	}
+// start starts the goroutines, once.
+func (w *workers) start() {
+	w.begun.Do(func() {
+		w.queue = make(chan *transfer, 16*w.count)
+		for range w.count {
+			w.running.Add(1)
+			safego.Go("segment worker", w.work)
+		}
+	})
 }
 
 // call never waits: if the queue is full, all workers are busy.
 func (w *workers) call(t *transfer) {
-	for range min(w.count, len(t.pieces)-1) {
+	calls := min(w.count, len(t.pieces)-1)
+	if calls <= 0 {
+		return
+	}
+	w.start()
+	for range calls {
 		select {
 		case w.queue <- t:
 		default:
@@ -42,6 +50,9 @@ func (w *workers) work() {
 
 // close returns when the goroutines have ended. No transfer is under way.
 func (w *workers) close() {
+	if w.queue == nil {
+		return // nothing has started them
+	}
 	close(w.queue)
 	w.running.Wait()
 }
