@@ -319,7 +319,7 @@ func TestSourceThatStaysIsLost(t *testing.T) {
 // A driver call that fails during a transfer from a borrowed source fails this one checkpoint, with its tier, and nothing else.
 func TestTransferFromABorrowedSourceFails(t *testing.T) {
 	// The second event is recorded for the wait for the application's stream, for which there is a fallback.
-	for call, skips := range map[string][]int{"Copy": {0, 1}, "Launch": {0}, "RecordEvent": {0, 2, 3}} {
+	for call, skips := range map[string][]int{"CopyAll": {0, 1}, "Launch": {0}, "RecordEvent": {0, 2, 3}} {
 		for _, skip := range skips {
 			t.Run(fmt.Sprint(call, " ", skip), func(t *testing.T) {
 				b := newBoard(t, double.Config{Delay: 50 * time.Microsecond})

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
@@ -417,6 +418,31 @@ func TestFaultsOfARemovingDevice(t *testing.T) {
 			drained(t, c.s)
 		})
 	}
+}
+
+// A restore does not wait until other checkpoints have been de-duplicated, before which its own may not be.
+func TestARestoreDoesNotWaitForATurn(t *testing.T) {
+	const size = 1 << 20
+	b, c := removingBoard(t, "tree", nil)
+	on := b.states(c, size)
+	for k := range int64(3) {
+		on.put(k, edited(size, k))
+	}
+	b.check(c.wait(0, status.TierHost))
+	c.s.Lock()
+	area := c.s.AreaFor(c.s.Reductions["h"], 0)
+	c.s.Unlock()
+	area.Turn.Lock() // as another history's checkpoint does
+	on.put(3, edited(size, 3))
+	time.Sleep(50 * time.Millisecond) // a worker waits for the turn, in most runs
+	on.getToHost(3, edited(size, 3))
+	area.Turn.Unlock()
+	b.check(c.wait(0, status.TierHost))
+	c.pushOffBy(b, size)
+	for k := range int64(4) {
+		c.mustGet(k, edited(size, k), operation.RestoreArgs{Last: true})
+	}
+	drained(t, c.s)
 }
 
 // A checkpoint that was captured while its history was to be de-duplicated goes to the host as it is once the history is reduced otherwise, or while the device has no memory

@@ -90,6 +90,15 @@ func (p *Planner) GoesDeeper(ns float64) {
 // Method is what New was given.
 func (p *Planner) Method() Method { return p.method }
 
+// PrefersRemoval tells whether checkpoints of a device are de-duplicated there, but for a few.
+func (p *Planner) PrefersRemoval() bool {
+	if p.method != Auto {
+		return p.method == Lineage
+	}
+	few := p.news.few()
+	return p.removal.better(&p.costs, p.costs.best(can{Plain: true, Encoded: true, Difference: true}, few)) == duplicates
+}
+
 // Plan is how one checkpoint goes down.
 type Plan struct {
 	Way     Way
@@ -107,7 +116,7 @@ type Checkpoint struct {
 	Layout    uint64 // identifies it
 	Removable bool   // it can become a difference
 	Queued    bool   // it leaves a device, whose copies wait for each other in a queue
-	Captured  bool   // Deduplicates has said that its device de-duplicates it: it does, or has done so, and it goes on as a difference
+	Captured  bool   // it was captured to be de-duplicated by its device: that may do so, and what has left the device goes on as a difference
 }
 
 // Deduplicates decides whether a checkpoint of a device that is captured now is to be de-duplicated there. Each call counts as a checkpoint.

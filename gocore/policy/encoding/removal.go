@@ -6,6 +6,7 @@ type removals struct {
 	news     news
 	captured bool       // the first checkpoint was captured
 	begun    [sides]int // checkpoints of the present trial of a side; with all of them it is over
+	vain     int        // trials in a row of de-duplication of which no checkpoint has told anything
 	since    int        // checkpoints that were captured for the better side since the last trial of the other
 	failed   int        // checkpoints in a row that were captured to be de-duplicated, and were not
 }
@@ -27,6 +28,9 @@ const (
 
 // mostSure is the part of new bytes up to which de-duplication goes on before it is known what the other ways cost: they cross the link with more.
 const mostSure = 0.125
+
+// mostVain is how often the wait for the next trial doubles while none tells anything.
+const mostVain = 6
 
 // mostFailed is how many checkpoints may fail to be de-duplicated, one after the other, and be replaced in the trial. A device that still makes its memory ready fails with a few.
 const mostFailed = 8
@@ -53,8 +57,11 @@ func (r *removals) next(c *costs, few bool) side {
 	worse := sides - 1 - better
 	r.since, r.begun[worse] = 0, 1
 	if worse == duplicates {
+		if r.vain++; c.each[down][Deduplicated].count > 0 {
+			r.vain = 0
+		}
 		c.begin(Deduplicated)
-		r.news, r.failed = news{ignore: true}, 0
+		r.news = news{ignore: true}
 	}
 	return worse
 }
@@ -93,8 +100,8 @@ func (r *removals) better(c *costs, best Way) side {
 // due tells whether the side that is not the better one is to be tried again.
 func (r *removals) due(c *costs, better side, best Way) bool {
 	switch {
-	case better == others && c.each[down][Deduplicated].count == 0: // the flushes of the trial have not ended, or the device could not de-duplicate
-		return r.since >= mostWait
+	case better == others && c.each[down][Deduplicated].count == 0: // the flushes of the trial have not ended, checkpoints of it are gone, or the device could not de-duplicate
+		return r.since >= min(firstWait<<min(r.vain, mostVain), mostWait)
 	case better == others:
 		return c.due(Deduplicated, best, r.since)
 	case !c.knows(best):

@@ -21,9 +21,9 @@ import (
 // A device that de-duplicates writes what is new in a checkpoint straight to the host, and metadata behind it (Tan et al., ICPP'23, algorithm 1). So the link has these bytes
 // alone, and the device needs no memory for them. The host reads the metadata, and gives its room back.
 
-// DeviceLineage is the lineage of a device to which one transfer adds its checkpoint. No lock is held. From Begin on no other transfer uses it.
+// DeviceLineage is the lineage of a device to which one transfer adds its checkpoint. No lock is held. From Begin to HandOver, or to Leave, no other transfer uses it.
 type DeviceLineage interface {
-	// Begin waits for the turn of the transfer. The calls that follow, up to Leave, are made in it.
+	// Begin waits for the turn of the transfer. The calls that follow are made in it, up to HandOver, or to Leave.
 	Begin()
 	// Dedup queues the de-duplication of the checkpoint in a lane. The result gets so many bytes at the most; where that may not do, and where the device's memory does not,
 	// it fails with ErrDeduplication. apart leaves the first occurrences to the caller.
@@ -51,11 +51,14 @@ func (p *Path) deduplicate(s *deviceSlot) error {
 	if !p.isPinned(int64(len(to))) { // no kernel writes to memory that is not
 		return regions.ErrLarge
 	}
-	copied := pending.Begin(p.c, s.a, p.version)
+	if err := pending.AwaitCopied(p.c, s.a, p.version); err != nil {
+		return err
+	}
+	l.Begin()                                    // now: the capture may be behind work of the application that waits for another checkpoint
+	copied := pending.Begin(p.c, s.a, p.version) // in the turn: restores of this checkpoint wait for the completion
 	if err := copied.AwaitCopy(); err != nil {
 		return err
 	}
-	l.Begin() // now: the capture may be behind work of the application that waits for another checkpoint
 	p.x.Begun(p.c.Now())
 	p.began = time.Now()
 	var k *lineage.Checkpoint
@@ -69,10 +72,14 @@ func (p *Path) deduplicate(s *deviceSlot) error {
 	}
 	summed := copied.QueueChecksums(s.lane) // behind the kernels: on the link they wait for the copies of the checkpoint before
 	if err = s.a.Finish(last, err); err != nil || summed != nil {
-		if summed = errors.Join(summed, copied.AwaitChecksums()); summed != nil {
-			return errors.Join(err, summed)
+		summed = errors.Join(summed, copied.AwaitChecksums())
+		if err != nil {
+			err = p.orPlain(err)
 		}
-		return p.orPlain(err)
+		if summed != nil { // no reason to move the plain bytes: their checksums are not known
+			return fmt.Errorf("%w (and before: %v)", summed, err)
+		}
+		return err
 	}
 	at, n := k.Metadata()
 	found, err := p.bringFirsts(s, k, to, to[at:at+n], copied)

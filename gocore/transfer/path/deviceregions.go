@@ -205,8 +205,19 @@ func (d *deviceRegions) copyCuts(slot []byte, which []int32) (device.Event, erro
 				all = append(all, device.Move{To: device.AddressOf(slot[at:end]), From: base, Bytes: end - at})
 			}
 		}
-		return devicememory.EventBehind(d.lane, d.lane.CopyAll(all))
+		return devicememory.EventBehind(d.lane, copyAll(d.lane, all, slots.Reaches(d.c, slot)))
 	})
+}
+
+// copyAll queues copies to a slot, one by one if it is not pinned.
+func copyAll(lane device.Lane, all []device.Move, pinned bool) (err error) {
+	if pinned {
+		return lane.CopyAll(all)
+	}
+	for i := 0; i < len(all) && err == nil; i++ {
+		err = lane.Copy(all[i].To, all[i].From, all[i].Bytes)
+	}
+	return err
 }
 
 // inPlace returns regions at their own addresses, for checksums.

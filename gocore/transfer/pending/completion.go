@@ -53,6 +53,19 @@ func Complete(lock sync.Locker, a *devicememory.Memory, b *checkpoint.Version) e
 	return t.AwaitChecksums()
 }
 
+// AwaitCopied waits until the device has captured a checkpoint, if it has not yet. Other goroutines may complete the capture meanwhile.
+func AwaitCopied(lock sync.Locker, a *devicememory.Memory, b *checkpoint.Version) error {
+	lock.Lock()
+	c := Of(b)
+	if c == nil || c.Event == nil {
+		lock.Unlock()
+		return nil
+	}
+	copied := c.Event.Keep()
+	lock.Unlock()
+	return a.Wait(copied)
+}
+
 // AwaitCopy waits until the device has copied the bytes.
 func (t *Completion) AwaitCopy() error {
 	if t == nil {

@@ -53,7 +53,11 @@ func (an *anchors) used(x *engine.Transfer, a *cache.Anchor, did path.Outcome) {
 // keep keeps a checkpoint that has left its device without an anchor, so that later ones are encoded with it, or counts one that was encoded so.
 func (an *anchors) keep(r *cache.Reduction, x *engine.Transfer, did *path.Staged) {
 	switch {
-	case r == nil || an.DeviceTier(x.From) == nil || x.Lower == engine.Deduplicated:
+	case r == nil || an.DeviceTier(x.From) == nil:
+	case x.Lower == engine.Deduplicated:
+		if r.Planner.PrefersRemoval() { // the anchor would be in the way, and too old when others are encoded again
+			r.EndAnchor(x.Rec.Version.Layout.ID)
+		}
 	case !an.relates(r, x):
 		r.EndAnchor(x.Rec.Version.Layout.ID)
 	case !did.Related:

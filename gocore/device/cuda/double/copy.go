@@ -52,7 +52,7 @@ func (cp *copies) Copy(c cuda.Context, to, from cuda.Pointer, n int64, at cuda.S
 	return cp.copyBy("Copy", c, to, from, n, at)
 }
 
-// CopyAll implements cuda.Driver. The copies are queued in any order.
+// CopyAll implements cuda.Driver. The copies are queued in any order. It refuses pageable memory.
 func (cp *copies) CopyAll(c cuda.Context, all []device.Move, at cuda.Stream) error {
 	if len(all) == 0 {
 		return nil
@@ -62,6 +62,12 @@ func (cp *copies) CopyAll(c cuda.Context, all []device.Move, at cuda.Stream) err
 	cp.mu.Unlock()
 	for i := range all {
 		m := all[(first+i)%len(all)]
+		cp.mu.Lock()
+		refused := m.Bytes > 0 && (cp.kind(span(m.To, m.Bytes)) == pageable || cp.kind(span(m.From, m.Bytes)) == pageable)
+		cp.mu.Unlock()
+		if refused {
+			return fail("CopyAll", cuda.InvalidValue)
+		}
 		if err := cp.copyBy("CopyAll", c, m.To, m.From, m.Bytes, at); err != nil {
 			return err
 		}
