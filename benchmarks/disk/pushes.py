@@ -9,12 +9,10 @@ from __future__ import annotations
 import mmap
 import os
 import shutil
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +20,7 @@ from typing import Any
 import numpy as np
 
 import velocpy
+from benchmarks.disk.ranked import launcher, said_by_ranks
 from velocpy.archive import part, push
 from velocpy.bench.report import Report
 from velocpy.bench.timing import Contender, by_turns, median
@@ -70,16 +69,16 @@ def run(
     }
     for files in sorted({ranks, few, 1}, reverse=True):
         contenders[ARCHIVE.format(files)] = partial(_pushed, stores, folder / "archive", files)
-    launcher = _launcher() if mpi else None
-    if launcher is None:
+    mpiexec = launcher() if mpi else None
+    if mpiexec is None:
         report.remark("MPI-IO and ranks of several nodes were not played: there is no mpiexec, or no mpi4py.")
     else:
         for files, leaders in travelled:
             contenders[TOGETHER.format(nodes, files, leaders)] = partial(
-                _together, launcher, stores, folder / "archive", files, leaders, ranks
+                _together, mpiexec, stores, folder / "archive", files, leaders, ranks
             )
         for files in sorted({ranks, few}, reverse=True):
-            contenders[MPI.format(files)] = partial(_written, launcher, stores, folder, files, ranks)
+            contenders[MPI.format(files)] = partial(_written, mpiexec, stores, folder, files, ranks)
     took = by_turns(contenders, rounds)
     rates = {name: median([total / seconds for seconds in laps]) for name, laps in took.items()}
     copies = max((name for name in rates if name.startswith("a file")), key=lambda name: rates[name])
@@ -95,13 +94,13 @@ def run(
     report.bar(
         f"{few} files, rate by that of a file for each rank", ratio[ARCHIVE.format(few)], LEAST_OF_FEW, at_least=True
     )
-    if launcher is not None:
+    if mpiexec is not None:
         for files, leaders in travelled:
             what = f"{nodes} nodes, {files} files, {leaders} leaders of each, rate by that of a file for each rank"
             least = LEAST if files == nodes else LEAST_OF_FEW
             report.bar(what, ratio[TOGETHER.format(nodes, files, leaders)], least, at_least=True)
     for files in sorted({ranks, few}, reverse=True):
-        if launcher is not None:
+        if mpiexec is not None:
             ours, theirs = took[ARCHIVE.format(files)], took[MPI.format(files)]
             by = median([b / a for a, b in zip(ours, theirs, strict=True)])
             report.bar(f"{files} files, rate by that of MPI-IO", by, LEAST_OF_MPI, at_least=True)
@@ -205,46 +204,22 @@ def direct(file: Path, flags: int) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _launcher() -> str | None:
-    with suppress(ImportError):
-        import mpi4py  # noqa: F401 only whether it is there
-
-        return shutil.which("mpiexec", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
-    return None
-
-
-def _together(launcher: str, stores: list[Path], archive: Path, files: int, leaders: int, ranks: int) -> float:
+def _together(mpiexec: str, stores: list[Path], archive: Path, files: int, leaders: int, ranks: int) -> float:
     shutil.rmtree(archive, ignore_errors=True)
-    return _by_ranks(launcher, ranks, "together.py", archive, files, leaders, OF_NODE, *stores)
+    return _by_ranks(mpiexec, ranks, "together.py", archive, files, leaders, OF_NODE, *stores)
 
 
-def _written(launcher: str, stores: list[Path], folder: Path, files: int, ranks: int) -> float:
+def _written(mpiexec: str, stores: list[Path], folder: Path, files: int, ranks: int) -> float:
     target = folder / "mpi"
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir()
-    return _by_ranks(launcher, ranks, "collective.py", target, files, *stores)
+    return _by_ranks(mpiexec, ranks, "collective.py", target, files, *stores)
 
 
-def _by_ranks(launcher: str, ranks: int, script: str, *arguments: object) -> float:
+def _by_ranks(mpiexec: str, ranks: int, script: str, *arguments: object) -> float:
     """The seconds that so many ranks of MPI say they needed."""
     os.sync()
-    allowed = {
-        "OMPI_ALLOW_RUN_AS_ROOT": "1",
-        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
-    }
-    path = str(Path(__file__).with_name(script))
-    done = subprocess.run(
-        [launcher, "-n", str(ranks), sys.executable, path, *map(str, arguments)],
-        env={**os.environ, **allowed, "PYTHONPATH": os.pathsep.join(sys.path)},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise RuntimeError(f"the ranks of {script} failed: {done.stderr[-2000:]}")
-    return float(done.stdout.split()[-1])
+    return float(said_by_ranks(mpiexec, ranks, Path(__file__).with_name(script), *arguments).split()[-1])
 
 
 def _differing(folder: Path, sizes: list[int], count: int) -> int:

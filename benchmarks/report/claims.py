@@ -77,6 +77,21 @@ CLAIMS = (
         ceiling="raw writes with as many per fdatasync; O_DIRECT beside it",
     ),
     Claim(
+        r"hacc: .*rate by that of (ADIOS2|MPI-IO)",
+        "ranks into K files, of equal and uneven loads, also particles as HACC-IO has them, by rate",
+        peer="ADIOS2's BP5 and MPI-IO's collective writes, into K files",
+    ),
+    Claim(
+        r"hacc: restart",
+        "restarts of particles from an archive, by as many ranks, half and twice as many, by rate",
+        peer="plain reads of the same bytes",
+    ),
+    Claim(
+        r"hacc: steps",
+        "steps of ranks beside a push into an archive, by time",
+        peer="the same beside a copy by each rank",
+    ),
+    Claim(
         r"aggregation: ",
         "simulated: archives of 4096 ranks, by rate; a leader's memory, by that of its buffers and threads",
         peer="of rates: a file for each rank",

@@ -158,13 +158,13 @@ def test_one_run_with_wrong_bytes_is_not_hidden_by_others():
     assert line.endswith("| 4 | ≤ 0 | **misses** |")
 
 
-def test_the_page_begins_with_thirty_lines():
+def test_the_page_begins_with_forty_lines_at_most():
     if not (ROOT / "benchmarks" / "results").is_dir():
         pytest.skip("not a checkout")
     title, empty, head, _, *lines = (ROOT / "docs" / "results.md").read_text(encoding="utf-8").splitlines()
     assert (title, empty) == ("# Measured results", "")
     assert head == "| claim | peer | ceiling | ratio or figure | bar | holds |"
-    assert 25 <= lines.index("") <= 36
+    assert 25 <= lines.index("") <= 38
 
 
 def test_help_names_every_benchmark_in_one_piece():

@@ -92,6 +92,7 @@ NEW = {
     "archive",
     "deduplicated",
     "encoded",
+    "hacc",
     "offload",
     "reduced",
     "scheduled",

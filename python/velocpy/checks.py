@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, get_args
 
 from .errors import InvalidArgument, InvalidType
@@ -29,11 +29,12 @@ def require_whole(name: str, value: Any, least: int) -> int:
     ------
     InvalidType, InvalidArgument
     """
-    if isinstance(value, bool) or not isinstance(value, int):
+    if isinstance(value, bool) or not isinstance(value, Integral):  # those of NumPy among them
         raise InvalidType(f"{name} is {value!r}; give a whole number.")
-    if not least <= value < 1 << 31:
-        raise InvalidArgument(f"{name} is {value}; give a number from {least} up.")
-    return value
+    whole = int(value)
+    if not least <= whole < 1 << 31:
+        raise InvalidArgument(f"{name} is {whole}; give a number from {least} up.")
+    return whole
 
 
 def require_seconds(name: str, value: object) -> float:
