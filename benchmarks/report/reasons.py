@@ -49,9 +49,9 @@ REASONS = {
         "ways first."
     ),
     r"(encoded|stored): (?!bytes that differ)": (
-        "The application's loop beside flushes that encode took 1.02 to 1.05 of the time beside raw ones in six runs of "
-        "that day, on several machines; why was not measured. Restores of fp32 weights with 'auto' took 1.02 to 1.03: "
-        "a new history tries all ways first, and 4 of these 24 checkpoints went as they are."
+        "The application's loop beside flushes that encode took 1.02 to 1.05 of the time beside raw ones in six runs "
+        "of that day, on several machines; why was not measured. Restores of fp32 weights with 'auto' took 1.02 to "
+        "1.03: a new history tries all ways first, and 4 of these 24 checkpoints went as they are."
     ),
     r"scheduled: application": (
         "With checkpoints of 16 MiB, what is queued is at most 4 % behind the best, and plans 12 %; an earlier run of "
