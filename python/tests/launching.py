@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from conftest import mpi_launcher
+
 #: Open MPI is careful with the superuser and with few processors; containers and small machines have these.
 OPEN_MPI = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -36,6 +38,22 @@ def launch_ranks(script: Path, count: int, *arguments: object, killed: int | Non
     said = [each.communicate(timeout=120)[0] for each in running]
     ended = [-signal.SIGKILL if rank == killed else 0 for rank in range(count)]
     assert [each.returncode for each in running] == ended, "\n".join(said)
+
+
+def launch_by_mpi(script: Path, count: int, *arguments: object, **environment: str) -> None:
+    """Runs a script as so many ranks of MPI, and waits until all have ended well."""
+    launcher = mpi_launcher()
+    assert launcher is not None
+    done = subprocess.run(
+        [launcher, "-n", str(count), sys.executable, "-W", "ignore", str(script), *map(str, arguments)],
+        env={**os.environ, **OPEN_MPI, **environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def _free_port() -> int:

@@ -24,6 +24,18 @@ class Race(AssertionError):
     """A copy used memory that was given back before it ran."""
 
 
+class Fails(torch.autograd.Function):
+    """A function whose backward pass raises."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        raise ZeroDivisionError
+
+
 class Event:
     def __init__(self, stream, position):
         self._stream = stream

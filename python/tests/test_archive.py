@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 import second_reader
-from conftest import mpi_launcher
-from launching import OPEN_MPI, launch_ranks
+from launching import launch_by_mpi, launch_ranks
 
 import velocpy
 from velocpy import errors, ondisk
@@ -444,18 +443,7 @@ def kept_steps(path: Path) -> list[int]:
 def under_mpi(count: int, tmp_path: Path, *what: str) -> list[dict[str, Any]]:
     """What so many ranks of MPI say of a push."""
     pytest.importorskip("mpi4py")
-    launcher = mpi_launcher()
-    assert launcher is not None
-    done = subprocess.run(
-        [launcher, "-n", str(count), sys.executable, "-W", "ignore", str(RANK), "mpi", str(tmp_path), *what],
-        env={**os.environ, **OPEN_MPI},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    launch_by_mpi(RANK, count, "mpi", tmp_path, *what)
     return reports(tmp_path, count)
 
 

@@ -17,7 +17,7 @@ from velocpy import errors
 
 torch = pytest.importorskip("torch")
 
-from offloaded import OnStandIn, Race, StandIn  # noqa: E402
+from offloaded import Fails, OnStandIn, Race, StandIn  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 from velocpy.offloading import slab as slabs  # noqa: E402
@@ -527,15 +527,6 @@ def test_graphs_that_are_dropped_leave_nothing():
 
 def test_an_exception_in_the_backward_pass():
     context = OnStandIn()
-
-    class Fails(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x.clone()
-
-        @staticmethod
-        def backward(ctx, grad):
-            raise ZeroDivisionError
 
     for _ in range(5):
         x = torch.randn(32, 32, requires_grad=True)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
-from offloaded import OnStandIn, StandIn  # noqa: E402
+from offloaded import Fails, OnStandIn, StandIn  # noqa: E402
 from test_offload import OPERATIONS, drawn, same  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
@@ -502,15 +502,6 @@ def test_without_memory_for_a_fetch_others_leave():
 @predicts
 def test_a_backward_pass_that_fails_is_forgotten():
     context = OnStandIn(eagerness=1)
-
-    class Fails(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x.clone()
-
-        @staticmethod
-        def backward(ctx, grad):
-            raise ZeroDivisionError
 
     for step in range(12):
         x = torch.randn(8, 8, requires_grad=True)

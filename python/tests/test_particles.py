@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import mpi_launcher
-from launching import OPEN_MPI
+from launching import launch_by_mpi
 
 import velocpy
 from benchmarks.data.particles import LOADED, PARTICLE, State, differing, joined, loads, move, particles, same
@@ -59,18 +57,7 @@ def test_any_cut_of_the_particles_moves_to_the_same_bits() -> None:
 
 
 def under_mpi(count: int, *arguments: object) -> None:
-    launcher = mpi_launcher()
-    assert launcher is not None
-    done = subprocess.run(
-        [launcher, "-n", str(count), sys.executable, "-W", "ignore", str(RANK), *map(str, arguments)],
-        env={**os.environ, **OPEN_MPI, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    launch_by_mpi(RANK, count, *arguments, PYTHONPATH=os.pathsep.join([str(ROOT), *sys.path]))
 
 
 @pytest.mark.mpi
