@@ -77,14 +77,10 @@ CLAIMS = (
         ceiling="raw writes with as many per fdatasync; O_DIRECT beside it",
     ),
     Claim(
-        r"hacc: .*rate by that of (ADIOS2|MPI-IO)",
-        "ranks into K files, of equal and uneven loads, also particles as HACC-IO has them, by rate",
-        peer="ADIOS2's BP5 and MPI-IO's collective writes, into K files",
-    ),
-    Claim(
-        r"hacc: restart",
-        "restarts of particles from an archive, by as many ranks, half and twice as many, by rate",
-        peer="plain reads of the same bytes",
+        r"hacc: .*rate by that of",
+        "ranks into K files, also particles of HACC-IO's kind, and restarts by as many, half and twice as many ranks, "
+        "by rate",
+        peer="ADIOS2's BP5 and MPI-IO's collective writes, into K files; of restarts plain reads",
     ),
     Claim(
         r"hacc: steps",
