@@ -77,17 +77,15 @@ type Moving struct {
 	Arrived bool          // … and whether the host has the bytes
 }
 
-// HasEnded tells whether nothing is on its way any more, and takes over what has come of the checkpoint that was.
-func (l *DeviceLineage) HasEnded() bool {
+// TakeArrived takes over what has come of the checkpoint that was on its way, if its flush has ended.
+func (l *DeviceLineage) TakeArrived() {
 	if l.Moving == nil {
-		return true
+		return
 	}
 	select {
 	case <-l.Moving.Ended:
 		l.AwaitMoving()
-		return true
 	default:
-		return false
 	}
 }
 

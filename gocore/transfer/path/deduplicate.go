@@ -76,10 +76,10 @@ func (p *Path) deduplicate(s *deviceSlot) error {
 		if err != nil {
 			err = p.orPlain(err)
 		}
-		if summed != nil { // no reason to move the plain bytes: their checksums are not known
-			return fmt.Errorf("%w (and before: %v)", summed, err)
+		if summed != nil && errors.Is(err, regions.ErrLarge) { // the plain bytes do not move instead: their checksums are not known
+			return summed
 		}
-		return err
+		return errors.Join(err, summed)
 	}
 	at, n := k.Metadata()
 	found, err := p.bringFirsts(s, k, to, to[at:at+n], copied)

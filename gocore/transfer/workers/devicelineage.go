@@ -141,7 +141,7 @@ func (l *deviceLineage) leaveToHost(why error) error {
 
 // hold makes the copy that is written need those of the checkpoints that the lineage knows, and makes it forget those that are gone, and some where they are many.
 func (l *deviceLineage) hold() error {
-	l.state.HasEnded()
+	l.state.TakeArrived()
 	w, objects := l.state.Lineage, l.state.Objects
 	l.s.Lock()
 	defer l.s.Leave()
@@ -163,7 +163,7 @@ func (l *deviceLineage) hold() error {
 	if err := l.forget(l.tooMany()); err != nil {
 		return err
 	}
-	known := slices.DeleteFunc(w.Known(), l.isMoving) // Finish waits for this one
+	known := slices.DeleteFunc(w.Known(), l.isMoving) // Refer waits for this one
 	if !l.s.Engine.NeedParts(l.s.Now(), l.x.Obj, l.objects(known), l.x.To) {
 		return path.ErrDeduplication
 	}

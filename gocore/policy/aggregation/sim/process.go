@@ -145,9 +145,9 @@ func (p *process) unfinished() bool {
 func (p *process) step() bool {
 	some := p.receive()
 	some = p.write() || some
-	some = p.giveIncoming() || some
+	some = giveBack(&p.written, &p.incoming) || some
 	some = p.send() || some
-	some = p.giveOutgoing() || some
+	some = giveBack(&p.gone, &p.outgoing) || some
 	some = p.read() || some
 	return p.copy() || some
 }
@@ -209,14 +209,6 @@ func (p *process) write() (some bool) {
 	return some
 }
 
-// giveIncoming gives back the buffers of what is written.
-func (p *process) giveIncoming() bool {
-	done := p.written
-	p.incoming += done
-	p.written = 0
-	return done > 0
-}
-
 // send sends what was read.
 func (p *process) send() (some bool) {
 	for _, x := range p.sent {
@@ -232,12 +224,11 @@ func (p *process) send() (some bool) {
 	return some
 }
 
-// giveOutgoing gives back the buffers of what is sent.
-func (p *process) giveOutgoing() bool {
-	done := p.gone
-	p.outgoing += done
-	p.gone = 0
-	return done > 0
+// giveBack gives back the buffers of what is written, or sent; whether there were any.
+func giveBack(done, free *int) bool {
+	n := *done
+	*free, *done = *free+n, 0
+	return n > 0
 }
 
 // read reads the next message for each rank that nothing is read for, by turns, as long as there are buffers.
