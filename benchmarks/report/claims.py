@@ -77,15 +77,11 @@ CLAIMS = (
         ceiling="raw writes with as many per fdatasync; O_DIRECT beside it",
     ),
     Claim(
-        r"hacc: .*rate by that of",
+        r"hacc: (.*rate by that of|steps)",
         "ranks into K files, also particles of HACC-IO's kind, and restarts by as many, half and twice as many ranks, "
-        "by rate",
-        peer="ADIOS2's BP5 and MPI-IO's collective writes, into K files; of restarts plain reads",
-    ),
-    Claim(
-        r"hacc: steps",
-        "steps of ranks beside a push into an archive, by time",
-        peer="the same beside a copy by each rank",
+        "by rate; steps beside a push, by time",
+        peer="ADIOS2's BP5 and MPI-IO's collective writes, into K files; of restarts plain reads; of steps a copy by "
+        "each rank beside them",
     ),
     Claim(
         r"aggregation: ",
@@ -130,8 +126,10 @@ CLAIMS = (
         "graphlet degree vectors from a device, by ratio and rate",
         peer="the method List of the run; nvCOMP's Zstd",
     ),
-    Claim(r"decision: ", "eviction decision among 4096 fragments, µs"),
-    Claim(r"lease: |small: ", "lease of host memory, and checkpoint() of ten regions of 1 KiB, µs"),
+    Claim(
+        r"decision: |lease: |small: ",
+        "eviction decision among 4096 fragments, lease of host memory, checkpoint() of ten regions of 1 KiB, µs",
+    ),
     Claim(r"scale: .*by cost", "cost of a call among 10^6 checkpoints, by time", peer="the same among 1000"),
     Claim(r"scale: bytes", "memory of a record, bytes"),
     Claim(
@@ -139,8 +137,11 @@ CLAIMS = (
         "shots with a disk, and the paper's setting, by blocked time",
         ceiling="the lower bound: links at measured rates",
     ),
-    Claim(r"shot-disk.*ring", "shots with a disk, by blocked time", peer="a ring with O_DIRECT, the better of two"),
-    Claim(r"shot-link.*ring", "shots over the link, by blocked time", peer="the ring"),
+    Claim(
+        r"shot-(disk|link).*ring",
+        "shots with a disk, and over the link, by blocked time",
+        peer="a ring; with a disk the better of two with O_DIRECT",
+    ),
     Claim(
         r"shot-link.*bound|sweep: ",
         "shots over the link, and a sweep: blocked s, the bound's own check, and restores that find all in memory",
