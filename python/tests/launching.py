@@ -44,13 +44,20 @@ def launch_by_mpi(script: Path, count: int, *arguments: object, **environment: s
     """Runs a script as so many ranks of MPI, and waits until all have ended well."""
     launcher = mpi_launcher()
     assert launcher is not None
+    command = [launcher, "-n", str(count), sys.executable, "-W", "ignore", str(script), *map(str, arguments)]
+    run_well(command, 120, **environment)
+
+
+def run_well(command: list[str], timeout: float, cwd: Path | None = None, **environment: str) -> None:
+    """Runs the launcher of ranks, whose environment suits Open MPI, and waits until it has ended well."""
     done = subprocess.run(
-        [launcher, "-n", str(count), sys.executable, "-W", "ignore", str(script), *map(str, arguments)],
+        command,
         env={**os.environ, **OPEN_MPI, **environment},
+        cwd=cwd,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=timeout,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

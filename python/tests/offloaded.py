@@ -8,6 +8,7 @@ that nothing orders is done too late, or reads memory that has been given back, 
 from __future__ import annotations
 
 import random
+import threading
 from collections import deque
 from contextlib import contextmanager
 
@@ -22,6 +23,25 @@ from velocpy.offloading.transfer import CudaTransport
 
 class Race(AssertionError):
     """A copy used memory that was given back before it ran."""
+
+
+def in_threads(count, work):
+    """Calls work with each number below count, each in a thread, and raises what the first of them has raised."""
+    failures = []
+
+    def run(index):
+        try:
+            work(index)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(index,)) for index in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
 
 
 class Fails(torch.autograd.Function):

@@ -17,7 +17,7 @@ from velocpy import errors
 
 torch = pytest.importorskip("torch")
 
-from offloaded import Fails, OnStandIn, Race, StandIn  # noqa: E402
+from offloaded import Fails, OnStandIn, Race, StandIn, in_threads  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 from velocpy.offloading import slab as slabs  # noqa: E402
@@ -654,29 +654,20 @@ def test_other_hooks_come_first():
 
 def test_many_threads():
     context = OnStandIn(budget=5000, eagerness=0.5)
-    failures = []
 
-    def work():
-        try:
-            for _ in range(10):
-                x = torch.randn(16, 32, generator=torch.Generator().manual_seed(1), requires_grad=True)
-                grads = []
-                for within in (contextlib.nullcontext(), context):
-                    x.grad = None
-                    with within:
-                        loss = functional.layer_norm(functional.gelu(x.sin() @ x.t()).exp(), (16,)).square().sum()
-                    loss.backward()
-                    grads.append(x.grad)
-                assert torch.equal(*grads)
-        except BaseException as error:
-            failures.append(error)
+    def work(_):
+        for _ in range(10):
+            x = torch.randn(16, 32, generator=torch.Generator().manual_seed(1), requires_grad=True)
+            grads = []
+            for within in (contextlib.nullcontext(), context):
+                x.grad = None
+                with within:
+                    loss = functional.layer_norm(functional.gelu(x.sin() @ x.t()).exp(), (16,)).square().sum()
+                loss.backward()
+                grads.append(x.grad)
+            assert torch.equal(*grads)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures
+    in_threads(4, work)
     context.close()
 
 

@@ -3,7 +3,6 @@
 import contextlib
 import gc
 import logging
-import threading
 import weakref
 
 import pytest
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
-from offloaded import Fails, OnStandIn, StandIn  # noqa: E402
+from offloaded import Fails, OnStandIn, StandIn, in_threads  # noqa: E402
 from test_offload import OPERATIONS, drawn, same  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
@@ -393,7 +392,6 @@ def test_second_derivatives_are_predicted():
 
 def test_several_threads_back_propagate():
     context = OnStandIn(seed=5)
-    failures = []
     torch.manual_seed(3)
     weights = [torch.randn(16, 16) / 4 for _ in range(6)]
 
@@ -409,17 +407,9 @@ def test_several_threads_back_propagate():
         return [x.grad]
 
     def work(index):
-        try:
-            assert same(program(contextlib.nullcontext(), index), program(context, index))
-        except BaseException as error:
-            failures.append(error)
+        assert same(program(contextlib.nullcontext(), index), program(context, index))
 
-    threads = [threading.Thread(target=work, args=(index,)) for index in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures
+    in_threads(4, work)
     context.close()
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import mpi_launcher
-from launching import OPEN_MPI
+from launching import run_well
 from rank import COUNT
 
 import velocpy
@@ -137,17 +135,8 @@ def launch(launcher: list[str], folder: Path, kind: str, *more: str) -> list[dic
     """Lets the ranks work in one folder, and checks what holds for all kinds of them."""
     tier, results = folder / "tier", folder / "results"
     results.mkdir()
-    done = subprocess.run(
-        [*launcher, str(RANK), kind, str(tier), str(results), HOST, DISK, *more],
-        env={**os.environ, "OMP_NUM_THREADS": "1", **OPEN_MPI},
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    command = [*launcher, str(RANK), kind, str(tier), str(results), HOST, DISK, *more]
+    run_well(command, 200, folder, OMP_NUM_THREADS="1")
     seen = [json.loads(file.read_text()) for file in sorted(results.glob("rank-*.json"))]
     assert [s["rank"] for s in seen] == list(range(RANKS))
     for s in seen:
