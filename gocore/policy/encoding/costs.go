@@ -171,6 +171,11 @@ func (c *costs) best(may can, few bool) Way {
 	return best
 }
 
+// bestOther is the best of the ways that are chosen at the flush.
+func (c *costs) bestOther(few bool) Way {
+	return c.best(can{Plain: true, Encoded: true, Difference: true}, few)
+}
+
 // total is what a way costs, of some that are compared. Loads count once all of these have been loaded.
 func (c *costs) total(w Way, among can) float64 {
 	for other := range ways {

@@ -95,8 +95,7 @@ func (p *Planner) PrefersRemoval() bool {
 	if p.method != Auto {
 		return p.method == Lineage
 	}
-	few := p.news.few()
-	return p.removal.better(&p.costs, p.costs.best(can{Plain: true, Encoded: true, Difference: true}, few)) == duplicates
+	return p.removal.better(&p.costs, p.costs.bestOther(p.news.few())) == duplicates
 }
 
 // Plan is how one checkpoint goes down.

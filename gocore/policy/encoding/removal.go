@@ -49,7 +49,7 @@ func (r *removals) next(c *costs, few bool) side {
 		r.begun[others]++
 		return others
 	}
-	best := c.best(can{Plain: true, Encoded: true, Difference: true}, few)
+	best := c.bestOther(few)
 	better := r.better(c, best)
 	if r.since++; !r.due(c, better, best) {
 		return better
