@@ -175,10 +175,10 @@ func (cs *captures) largest(t int) int {
 func (cs *captures) beginCopy(now int64, c *Capture) {
 	o := &c.Rec.own
 	cs.copies.place(o, c.Tier, o.copies[c.Tier], lifecycle.BeginWrite)
+	cs.tiers[c.Tier].arriving++
 	if c.Spill {
 		f := cs.copies.row(o, c.Tier)
 		f.Transfers++
-		cs.tiers[c.Tier].arriving++
 		x := &Transfer{Kind: Spill, Rec: c.Rec, Obj: o, From: caller, To: c.Tier, ToOff: f.Offset, Capture: c}
 		cs.transfers.pass(Down, x.between(caller, c.Tier))
 	} else {
@@ -205,6 +205,7 @@ func (cs *captures) denyCapture(now int64, c *Capture, err error) {
 func (cs *captures) EndCapture(now int64, c *Capture, ok bool) {
 	c.Phase = Ended
 	cs.capturing--
+	cs.arrive(c.Tier)
 	if !ok {
 		cs.copies.step(&c.Rec.own, c.Tier, lifecycle.Abort)
 		cs.checkpoints.abandon(now, c.Rec, ErrDropped)

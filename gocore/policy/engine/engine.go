@@ -201,7 +201,8 @@ type tier struct {
 	captures  int64 // state.count at the last capture
 	inflow    inflow
 	verifying int   // verifications and readings under way in this tier
-	arriving  int   // flushes and spills into this tier, under way
+	arriving  int   // captures, flushes and spills into this tier, under way
+	copying   int   // restores under way that copy out of this tier, once for each copy that they pin
 	needs     int   // copies in it that need another one there
 	pinned    int64 // bytes of fragments that are pinned
 	leaving   leaving

@@ -158,28 +158,28 @@ func (fs *flushes) nextFlush(now int64, l *link) *Transfer {
 	return nil
 }
 
-// roomBelow makes room for a flush. It answers waits instead of stuck while the caller's releases, or verifications or loads, may still free room.
+// roomBelow makes room for a flush. It answers waits instead of stuck while work that ends by itself may still free room.
 func (fs *flushes) roomBelow(now int64, l *link, o *Object) verdict {
 	fs.forms.predict(o, l.lower)
 	v := fs.rooms.room(now, l.lower, o)
-	if v == stuck && (fs.expectsReleases(l.lower) || fs.tiers[l.lower].verifying > 0 || fs.loads.underWay(l.lower)) {
+	if v == stuck && (fs.changesByItself(l.lower) || fs.loads.underWay(l.lower)) {
 		return waits
 	}
 	return v
 }
 
-// expectsReleases tells whether the caller may release room in tier t by itself: an arriving copy may replace one that its catalog refers to.
-func (s *state) expectsReleases(t int) bool {
+// changesByItself tells whether work is under way in tier t whose end may free room there. A copy that arrives may become evictable or smaller, or replace one
+// that the catalog refers to. A copy that is read may become evictable.
+func (s *state) changesByItself(t int) bool {
+	tr := s.tiers[t]
 	//mutation:flush-gives-up-on-arriving
-	return s.tiers[t].Durable && (s.budgets.owed > 0 || s.catalogued(t) && s.tiers[t].arriving > 0)
+	return tr.arriving > 0 || tr.copying > 0 || tr.verifying > 0 || tr.Durable && s.budgets.owed > 0
 }
 
-// arrive records the end of a transfer to tier t. A flush may have waited for the version that it replaces.
+// arrive records the end of a capture or transfer to tier t. A flush may have waited for the room that this frees.
 func (s *state) arrive(t int) {
 	s.tiers[t].arriving--
-	if s.outlives {
-		s.tiers[t].version++
-	}
+	s.tiers[t].version++
 }
 
 // unbegun is the first flush of a queue that has not begun, or nil. It drops entries that the other queue has overtaken or whose flush is not needed

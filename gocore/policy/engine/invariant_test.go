@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -296,9 +297,8 @@ type placeAt struct {
 	id fragment.ID
 }
 
-// pinned counts the readers of every copy, checks that each restore pins what it reads, and returns the number of restores that end by themselves.
-func (w *world) pinned() (pins map[placeAt]int32, copying int) {
-	pins = map[placeAt]int32{}
+// reading is the set of the restores that pin copies.
+func (w *world) reading() map[*Restore]bool {
 	all := map[*Restore]bool{}
 	for _, g := range w.restores {
 		all[g.Restore] = true
@@ -312,7 +312,13 @@ func (w *world) pinned() (pins map[placeAt]int32, copying int) {
 		orphans(x)
 	}
 	w.e.Unbegun(orphans)
-	for g := range all {
+	return all
+}
+
+// pinned counts the readers of every copy, checks that each restore pins what it reads, and returns the number of restores that end by themselves.
+func (w *world) pinned() (pins map[placeAt]int32, copying int) {
+	pins = map[placeAt]int32{}
+	for g := range w.reading() {
 		if g.copies {
 			copying++
 		}
@@ -327,6 +333,37 @@ func (w *world) pinned() (pins map[placeAt]int32, copying int) {
 		}
 	}
 	return pins, copying
+}
+
+// isDue tells whether a restore reads an object, waits for it, or is expected.
+func (w *world) isDue(o *Object) bool {
+	return w.e.isPinned(o) || w.e.awaited(o) || o.next() != fragment.Unexpected
+}
+
+// countMoving counts the copies that are being written into tier t by captures and flushes, and those that restores copy out of it.
+func (w *world) countMoving(t int) (arriving, copying int) {
+	for _, c := range w.captures {
+		if c.Tier == t && (c.Phase == Ready || c.Spill && c.Rec.own.copies[t] != fragment.None && c.Phase == Waiting) {
+			arriving++
+		}
+	}
+	for _, x := range w.flights {
+		if x.Kind == Flush && x.To == t {
+			arriving++
+		}
+	}
+	readers := slices.Collect(maps.Keys(w.reading()))
+	for _, p := range w.pins {
+		readers = append(readers, &p.r)
+	}
+	for _, r := range readers {
+		for _, h := range r.held {
+			if h.t == t && r.copies {
+				copying++
+			}
+		}
+	}
+	return arriving, copying
 }
 
 func (w *world) checkCounts() {
@@ -396,13 +433,16 @@ func (w *world) checkCounts() {
 			if at := (copyAt{o, t}); f.Transfers != transfers[at] {
 				w.fatalf("%v in tier %d: %d transfers; counted %d", name(o), t, f.Transfers, transfers[at])
 			}
-			forNobody := !o.gone && !w.e.isPinned(o) && !w.e.awaited(o) && o.next() == fragment.Unexpected && f.Transfers == 0 && !w.e.expectedSoon(o, t)
+			forNobody := !o.gone && !w.isDue(o) && !slices.ContainsFunc(o.users(), func(u *Object) bool { return !u.needsParts() && w.isDue(u) }) && f.Transfers == 0 && !w.e.expectedSoon(o, t)
 			if forNobody && (f.State == lifecycle.ReadComplete || o.loadsOn&(1<<t) != 0) {
 				w.fatalf("%v is kept in tier %d, or to be loaded, for nobody%s", name(o), t, w.state())
 			}
 		}
 	}
 	for t, tr := range w.e.tiers {
+		if arriving, copying := w.countMoving(t); tr.arriving != arriving || tr.copying != copying {
+			w.fatalf("tier %d: arriving %d copying %d, counted %d %d", t, tr.arriving, tr.copying, arriving, copying)
+		}
 		for id := tr.table.First(); id != fragment.None; id = tr.table.Next(id) {
 			if f := tr.table.At(id); f.Pins != pins[placeAt{t, id}] {
 				w.fatalf("tier %d: the copy at %d has %d readers, counted %d", t, f.Offset, f.Pins, pins[placeAt{t, id}])

@@ -33,6 +33,8 @@ type held struct {
 	o  *Object
 	t  int
 	id fragment.ID // its place, which o may have left since
+	// endsByItself: the restore copies out of it. Otherwise a lease may hold it for any time.
+	endsByItself bool
 }
 
 // restores gives callers the bytes of checkpoints.
@@ -232,9 +234,27 @@ func (rs *restores) hold(now int64, r *Restore, o *Object, t int) {
 	} else if r.holds(o, t) {
 		return
 	}
-	r.held = append(r.held, held{o, t, o.copies[t]})
+	r.held = append(r.held, held{o: o, t: t, id: o.copies[t]})
 	rs.copies.pinCopy(t, o.copies[t], +1)
+	if r.copies {
+		rs.copyOut(&r.held[len(r.held)-1])
+	}
 	rs.copies.updateCopy(now, o, t)
+}
+
+// copyOut records that a restore copies out of a copy that it has pinned.
+func (rs *restores) copyOut(h *held) {
+	h.endsByItself = true
+	rs.tiers[h.t].copying++
+}
+
+// unpin ends what a restore pins in one tier. A flush may have waited for the end of a copy.
+func (rs *restores) unpin(h held) {
+	rs.copies.pinCopy(h.t, h.id, -1)
+	if h.endsByItself {
+		rs.tiers[h.t].copying--
+		rs.tiers[h.t].version++
+	}
 }
 
 // letGo ends what a restore pins.
@@ -243,7 +263,7 @@ func (rs *restores) letGo(now int64, r *Restore) {
 	r.held = r.held[:0]
 	for _, h := range all {
 		at := rs.tiers[h.t].table.At(h.id).Owner
-		rs.copies.pinCopy(h.t, h.id, -1)
+		rs.unpin(h)
 		rs.loads.withdrawPromisesOf(now, h.o)
 		rs.copies.updateCopy(now, at, h.t)
 	}
@@ -254,6 +274,9 @@ func (rs *restores) pin(now int64, r *Restore, t int) {
 	if r.options.Into {
 		r.copies = true
 		rs.copying++
+		for i := range r.held { // while it waited for the others
+			rs.copyOut(&r.held[i])
+		}
 	}
 	for _, o := range r.Rec.Objects() {
 		if r.copies {
@@ -471,7 +494,7 @@ func (rs *restores) RestoreFromBelow(now int64, r *Restore) bool {
 			h.o.copying--
 		}
 		at := rs.tiers[t].table.At(h.id).Owner
-		rs.copies.pinCopy(t, h.id, -1)
+		rs.unpin(h)
 		h.o.spoiled |= 1 << t
 		rs.copies.updateCopy(now, h.o, t)
 		if at != h.o {
