@@ -37,6 +37,30 @@ func heaviest(left map[int]int64, nodes []int) (node int, found bool) {
 	return node, found
 }
 
+// Node is the ranks of a node, ascending, and the one that acts for them.
+type Node struct {
+	Ranks  []int
+	Leader int
+}
+
+// Representatives are the nodes in the order of their lowest ranks, each with the rank that has the most bytes there; of equal ones the lowest. Section 4.2 of the paper
+// elects the leaders of files so.
+func Representatives(bytes []int64, nodes []int) (all []Node) {
+	at := map[int]int{}
+	for rank, node := range nodes {
+		k, known := at[node]
+		if !known {
+			k, at[node] = len(all), len(all)
+			all = append(all, Node{Leader: rank})
+		}
+		n := &all[k]
+		if n.Ranks = append(n.Ranks, rank); bytes[rank] > bytes[n.Leader] {
+			n.Leader = rank
+		}
+	}
+	return all
+}
+
 // leaderOf is the lowest rank of a node with bytes; -1: there is none.
 func leaderOf(node int, bytes []int64, nodes []int) (leader int) {
 	for rank, n := range bytes {

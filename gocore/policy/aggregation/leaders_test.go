@@ -117,3 +117,27 @@ func TestEveryNodeLeadsByDefault(t *testing.T) {
 		}
 	}
 }
+
+// The nodes of any ranks have each rank once, ascending, and no rank of a node has more bytes than the one that acts for it, nor a lower one as many.
+func TestRepresentatives(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		nodes := rapid.SliceOfN(rapid.IntRange(0, 4), 0, 12).Draw(t, "nodes")
+		bytes := rapid.SliceOfN(rapid.Int64Range(0, 3), len(nodes), len(nodes)).Draw(t, "bytes")
+		seen, before := map[int]bool{}, -1
+		for _, n := range Representatives(bytes, nodes) {
+			if n.Ranks[0] <= before || !slices.IsSorted(n.Ranks) || !slices.Contains(n.Ranks, n.Leader) {
+				t.Fatalf("%+v behind the node of rank %d", n, before)
+			}
+			before = n.Ranks[0]
+			for _, rank := range n.Ranks {
+				if seen[rank] || nodes[rank] != nodes[n.Leader] || bytes[rank] > bytes[n.Leader] || bytes[rank] == bytes[n.Leader] && rank < n.Leader {
+					t.Fatalf("rank %d of %+v", rank, n)
+				}
+				seen[rank] = true
+			}
+		}
+		if len(seen) != len(nodes) {
+			t.Fatalf("%d ranks of %d", len(seen), len(nodes))
+		}
+	})
+}

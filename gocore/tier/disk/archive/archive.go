@@ -384,7 +384,7 @@ func (p *Push) Done() Done {
 	d := p.done
 	d.Files, d.Left = len(p.wrote), len(p.queue)
 	if p.bucket != nil {
-		c := p.bucket.at.Costs()
+		c := p.bucket.at.Costs().Add(p.bucket.elsewhere)
 		d.Requests, d.Sent, d.Received = c.Requests, c.Sent, c.Received
 	}
 	return d

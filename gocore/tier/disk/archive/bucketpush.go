@@ -20,6 +20,7 @@ type bucketPush struct {
 	view      *durable.View
 	writer    *catalog.Writer
 	conflicts int
+	elsewhere bucket.Costs // of the packs that other processes have uploaded
 }
 
 func (b *bucketPush) close() error {
@@ -85,31 +86,51 @@ func (b *bucketPush) upload(batch []*task) error {
 	if len(batch) == 0 {
 		return nil
 	}
-	if err := b.prove(batch); err != nil {
+	p, start := b.push, b.image.Offset()
+	parts := p.lacking(batch)
+	if err := prove(p.o.writers(), slices.Concat(parts...)); err != nil {
 		return err
 	}
-	start, err := b.image.Offset()
-	if err != nil {
-		return err
-	}
+	content := p.pack(parts, start)
+	p.refer(batch)
 	lists, _, numbers := listsOf(batch)
-	of := map[*task]*durable.Change{}
-	for i, t := range batch {
-		of[t] = lists[i]
-	}
-	content := b.pack(batch, start)
 	layLists(lists, start+content.bytes)
 	content.numbers = numbers
 	total := content.bytes + int64(len(numbers))
-	if total > bucket.SegmentBytes {
-		return fmt.Errorf("a key of all ranks has %s, and a pack at most %s: %w", quantity.Sized(total), quantity.Sized(bucket.SegmentBytes), ErrFull)
+	if err := requireFits(total); err != nil {
+		return err
 	}
-	uploaded, err := b.image.Upload(total, b.push.o.writers(), content.fill)
+	packs, err := b.image.Plan(total)
+	if err != nil {
+		return err
+	}
+	if err := content.upload(b.at, packs[0], p.o.writers()); err != nil {
+		return b.uploadFailed(batch, err)
+	}
+	return b.settle(batch, lists, packs)
+}
+
+// requireFits refuses a pack that is too long.
+func requireFits(bytes int64) error {
+	if bytes <= bucket.SegmentBytes {
+		return nil
+	}
+	return fmt.Errorf("a key of all ranks has %s, and a pack at most %s: %w", quantity.Sized(bytes), quantity.Sized(bucket.SegmentBytes), ErrFull)
+}
+
+// uploadFailed begins a batch again whose pack another process has collected. Other errors it returns.
+func (b *bucketPush) uploadFailed(batch []*task, err error) error {
 	if errors.Is(err, bucket.ErrConflict) {
 		return b.repeat(batch, err)
 	}
-	if err != nil {
-		return err
+	return err
+}
+
+// settle commits the keys of a batch whose parts are as the ranks' stores had them. Their bytes are in the packs.
+func (b *bucketPush) settle(batch []*task, lists []*durable.Change, packs []*bucket.Pack) error {
+	of := map[*task]*durable.Change{}
+	for i, t := range batch {
+		of[t] = lists[i]
 	}
 	sound, err := b.push.confirmed(batch)
 	if err != nil || len(sound) == 0 {
@@ -118,14 +139,14 @@ func (b *bucketPush) upload(batch []*task) error {
 	for i := range sound {
 		lists[i] = of[sound[i]]
 	}
-	return b.name(sound, lists[:len(sound)], uploaded)
+	return b.name(sound, lists[:len(sound)], packs)
 }
 
 // mostConflicts is how often a push begins a batch again because another one has changed the archive.
 const mostConflicts = 5
 
-// name commits keys, whose bytes are in a pack.
-func (b *bucketPush) name(batch []*task, lists []*durable.Change, uploaded *bucket.Pack) error {
+// name commits keys, whose bytes are in packs.
+func (b *bucketPush) name(batch []*task, lists []*durable.Change, packs []*bucket.Pack) error {
 	p, before := b.push, b.push.done
 	record := b.writer.Record()
 	if err := b.write(record, p.changes(batch, lists)); err != nil {
@@ -133,7 +154,7 @@ func (b *bucketPush) name(batch []*task, lists []*durable.Change, uploaded *buck
 		return err
 	}
 	left := b.leftovers()
-	next, err := b.commit(record, uploaded)
+	next, err := b.commit(record, packs)
 	if err != nil {
 		b.writer.Abandoned(record)
 		p.done = before
@@ -147,7 +168,9 @@ func (b *bucketPush) name(batch []*task, lists []*durable.Change, uploaded *buck
 	}
 	b.image, b.conflicts = next, 0
 	b.sweep(left)
-	p.wrote[len(p.wrote)] = true
+	for range packs {
+		p.wrote[len(p.wrote)] = true
+	}
 	p.noteKeys(batch)
 	return nil
 }
@@ -169,7 +192,7 @@ func (b *bucketPush) write(record *catalog.Record, changes []*durable.Change) (e
 }
 
 // commit makes a commit of a record, and a whole catalog before it when the commits have become long.
-func (b *bucketPush) commit(record *catalog.Record, uploaded *bucket.Pack) (*bucket.Image, error) {
+func (b *bucketPush) commit(record *catalog.Record, packs []*bucket.Pack) (*bucket.Image, error) {
 	image := b.image
 	if state := b.view.State(); image.Grown(state.LiveBytes()) {
 		whole, err := image.Whole(state.Snapshot, nil)
@@ -178,7 +201,7 @@ func (b *bucketPush) commit(record *catalog.Record, uploaded *bucket.Pack) (*buc
 		}
 		image = whole
 	}
-	return image.Commit(&bucket.Change{Record: record.Bytes(), Pack: uploaded})
+	return image.Commit(&bucket.Change{Record: record.Bytes(), Packs: packs})
 }
 
 // repeat begins a batch again, behind what another push has committed. Its packs are uploaded anew: the other one may have collected the first ones.

@@ -3,10 +3,12 @@ package archive
 import (
 	"errors"
 	"iter"
+	"slices"
 
 	"github.com/zeebo/xxh3"
 
 	"velocpy/gocore/base/memory"
+	"velocpy/gocore/tier/disk/bucket"
 	"velocpy/gocore/tier/disk/durable"
 )
 
@@ -25,28 +27,46 @@ type chunk struct {
 	done int64
 }
 
-// pack says where the rooms of a batch lie in a pack that begins at an offset of the space.
-func (b *bucketPush) pack(batch []*task, start int64) *content {
-	p, to := b.push, &content{hash: xxh3.New()}
-	for i := range p.ranks {
-		for _, t := range batch {
-			for k, x := range t.parts {
-				if t.ranks[k] != i || x.known {
-					continue
-				}
-				x.of.from.Space().Grow(endOf(x))
-				x.seen = durable.NewStream(&x.row)
-				for n := range x.news {
-					m := &x.news[n]
-					p.lay(x.of.number, m, start+to.bytes)
-					to.bytes += m.room.End - m.room.From
-					to.rooms = append(to.rooms, &chunk{of: x, move: m})
-				}
+// lacking are the parts of a batch that the archive lacks, by the places of their ranks in Push.ranks.
+func (p *Push) lacking(batch []*task) [][]*part {
+	all := make([][]*part, len(p.ranks))
+	for _, t := range batch {
+		for k, x := range t.parts {
+			if !x.known {
+				all[t.ranks[k]] = append(all[t.ranks[k]], x)
 			}
 		}
 	}
-	p.refer(batch)
+	return all
+}
+
+// pack says where the rooms of parts lie in a pack that begins at an offset of the space. The parts are those of some ranks, by rank.
+func (p *Push) pack(parts [][]*part, start int64) *content {
+	to := newContent()
+	for _, x := range slices.Concat(parts...) {
+		x.seen = durable.NewStream(&x.row)
+		for n := range x.news {
+			p.lay(x.of.number, &x.news[n], start+to.bytes)
+			to.add(x, &x.news[n])
+		}
+	}
 	return to
+}
+
+func newContent() *content { return &content{hash: xxh3.New()} }
+
+// add adds a room of a part behind the others.
+func (c *content) add(x *part, m *move) {
+	c.bytes += m.room.End - m.room.From
+	c.rooms = append(c.rooms, &chunk{of: x, move: m})
+}
+
+// upload uploads the content as a pack.
+func (c *content) upload(to *bucket.Bucket, as *bucket.Pack, senders int) error {
+	for _, x := range c.rooms {
+		x.of.of.from.Space().Grow(x.move.room.End)
+	}
+	return to.Upload(as, senders, c.fill)
 }
 
 func endOf(x *part) (end int64) {
@@ -77,7 +97,7 @@ func (c *content) fill(p []byte) error {
 
 func (c *content) read(x *chunk, p []byte) {
 	part := x.of
-	if part.row.Stored() == 0 || part.wrong || part.err != nil {
+	if part.row.Stored() == 0 || part.wrong || part.gone || part.err != nil {
 		clear(p)
 		return
 	}
@@ -95,24 +115,22 @@ func (c *content) read(x *chunk, p []byte) {
 
 // end compares the bytes of a room that are no plain ones with those that were verified.
 func (c *content) end(x *chunk) {
-	if x.of.seen == nil && x.of.row.Stored() > 0 && x.of.err == nil && c.hash.Sum64() != x.move.sum {
+	if x.of.seen == nil && x.of.row.Stored() > 0 && !x.of.gone && x.of.err == nil && c.hash.Sum64() != x.move.sum {
 		x.of.wrong = true
 	}
 	c.hash.Reset()
 }
 
-// prove compares the parts of a batch whose bytes are not plain with their checksums, in the ranks' stores, and notes which bytes these are.
-func (b *bucketPush) prove(batch []*task) error {
+// prove compares those of the parts whose bytes are not plain with their checksums, in the ranks' stores, and notes which bytes these are.
+func prove(writers int, parts []*part) error {
 	var all []*part
-	for _, t := range batch {
-		for _, x := range t.parts {
-			if !x.known && durable.NewStream(&x.row) == nil {
-				x.checked = true
-				all = append(all, x)
-			}
+	for _, x := range parts {
+		if !x.gone && durable.NewStream(&x.row) == nil {
+			x.checked = true
+			all = append(all, x)
 		}
 	}
-	return b.push.o.workers(len(all), func(mine iter.Seq[int]) (err error) {
+	return workers(writers, len(all), func(mine iter.Seq[int]) (err error) {
 		buffer, err := memory.Map(bufferPurpose, copyBytes)
 		if err != nil {
 			return err

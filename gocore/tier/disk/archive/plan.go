@@ -11,6 +11,7 @@ import (
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/aggregation"
+	"velocpy/gocore/tier/disk/bucket"
 	"velocpy/gocore/tier/disk/catalog"
 	"velocpy/gocore/tier/disk/durable"
 	"velocpy/gocore/tier/disk/segment"
@@ -29,6 +30,7 @@ type Plan struct {
 	Files  []FileLeader    `json:"files"`  // those that get something
 	Parts  []PlannedPart   `json:"parts"`  // by their numbers in the plan
 	Copies []Transfer      `json:"copies"` // of one file in the order of their places
+	Packs  []PlannedPack   `json:"packs"`  // of an archive in a bucket: what each node uploads
 }
 
 // StoreIdentity is the identity of a rank's store. Another one may lie under its path on another node, or in another container of one.
@@ -65,11 +67,20 @@ type Transfer struct {
 	At     int64 `json:"at"`
 }
 
+// PlannedPack is a pack and the rank that uploads it. It has the plan's copies into its file, one behind the other.
+type PlannedPack struct {
+	bucket.Pack
+	Leader int `json:"leader"`
+}
+
 // Report is what came of the parts that one rank has read. Numbers are those of the plan's parts.
 type Report struct {
 	Wrong  []int    `json:"wrong"`  // the bytes are not those of the checksums, or cannot be read
 	Gone   []int    `json:"gone"`   // the store does not have the version any more
 	Failed []Failed `json:"failed"` // reading has failed in another way
+
+	Conflict bool         `json:"conflict"` // another process has collected what the rank was uploading
+	Costs    bucket.Costs `json:"costs"`    // of what it has uploaded
 }
 
 // Failed is why a part could not be read.
@@ -90,56 +101,76 @@ type planned struct {
 	batch  []*task
 	parts  []*part // by their numbers in the plan
 	copies []piece
+	packs  []*bucket.Pack // those of the plan, and one with the lists of the keys
+	lists  []*durable.Change
+	list   []byte // the content of that one
 }
 
 var (
 	errPlanned   = errors.New("a plan is under way already")
-	errOneNode   = errors.New("ranks on several nodes do not push into a bucket")
 	errUnplanned = errors.New("a report without a plan")
 )
 
 // Plan plans what is to be brought next. nodes are the numbers of the ranks' nodes, by ranks ascending.
 func (p *Push) Plan(nodes []int) (*Plan, error) {
-	switch {
-	case p.bucket != nil:
-		return nil, errOneNode
-	case p.under != nil:
+	if p.under != nil {
 		return nil, errPlanned
 	}
 	if len(nodes) != len(p.ranks) {
 		return nil, fmt.Errorf("%d nodes of %d ranks", len(nodes), len(p.ranks))
 	}
-	plan := &Plan{Done: true, Store: p.to.Store(), Front: p.to.InFile(catalog.Extent{}), Bytes: segmentBytes}
+	plan := p.emptyPlan()
 	for _, r := range p.ranks {
 		plan.Stores = append(plan.Stores, StoreIdentity{r.number, r.from.About().Store})
 	}
 	for plan.Done && len(p.queue) > 0 {
-		batch, err := p.next(len(p.ends))
+		batch, err := p.next(p.writtenAtOnce(nodes))
 		if err != nil {
-			return nil, err
-		}
-		if err := p.place(batch); err != nil {
 			return nil, err
 		}
 		if len(batch) == 0 {
 			continue // the archive has these keys
 		}
 		plan.Done = false
-		p.under = &planned{batch: batch}
-		if err := p.list(plan, nodes); err != nil {
-			return nil, err
-		}
-		if err := p.reserve(); err != nil {
+		if err := p.begin(plan, batch, nodes); err != nil {
 			return nil, err
 		}
 	}
 	return plan, nil
 }
 
-// list fills a plan with what the batch under way needs, and makes the files that others will write.
-func (p *Push) list(plan *Plan, nodes []int) error {
-	p.under.copies = pieces(p.under.batch, segmentBytes) // whole rooms: every rank has the whole plan, and cuts its own share
-	numbers := map[*part]int{}
+// begin fills a plan with what a batch needs, which is under way then.
+func (p *Push) begin(plan *Plan, batch []*task, nodes []int) error {
+	if p.bucket != nil {
+		p.under = &planned{batch: batch}
+		return p.bucket.list(plan, nodes)
+	}
+	if err := p.place(batch); err != nil {
+		return err
+	}
+	p.under = &planned{batch: batch}
+	return p.list(plan, nodes)
+}
+
+// emptyPlan is a plan of nothing.
+func (p *Push) emptyPlan() *Plan {
+	if p.bucket != nil {
+		return &Plan{Done: true, Store: p.bucket.view.About().Store, Bytes: bucket.SegmentBytes}
+	}
+	return &Plan{Done: true, Store: p.to.Store(), Front: p.to.InFile(catalog.Extent{}), Bytes: segmentBytes}
+}
+
+// writtenAtOnce is how many files or packs a plan fills at once.
+func (p *Push) writtenAtOnce(nodes []int) int {
+	if p.bucket == nil {
+		return len(p.ends)
+	}
+	return len(slices.Compact(slices.Sorted(slices.Values(nodes))))
+}
+
+// number numbers the parts of the batch under way in a plan, and returns their numbers, and the places of ranks in Push.ranks.
+func (p *Push) number(plan *Plan) (numbers map[*part]int, places map[*rank]int) {
+	numbers, places = map[*part]int{}, map[*rank]int{}
 	for _, t := range p.under.batch {
 		for _, x := range t.parts {
 			numbers[x] = len(plan.Parts)
@@ -147,10 +178,16 @@ func (p *Push) list(plan *Plan, nodes []int) error {
 			plan.Parts = append(plan.Parts, x.moved(t))
 		}
 	}
-	places := map[*rank]int{}
 	for i, r := range p.ranks {
 		places[r] = i
 	}
+	return numbers, places
+}
+
+// list fills a plan with what the batch under way needs, makes the files that others will write, and records their room.
+func (p *Push) list(plan *Plan, nodes []int) error {
+	p.under.copies = pieces(p.under.batch, segmentBytes) // whole rooms: every rank has the whole plan, and cuts its own share
+	numbers, places := p.number(plan)
 	groups := map[int64]*group{} // by file
 	for _, c := range p.under.copies {
 		g := groups[c.file]
@@ -176,7 +213,7 @@ func (p *Push) list(plan *Plan, nodes []int) error {
 		plan.Parts[numbers[c.of]].Reader = p.ranks[aggregation.Reader(from, writer, nodes)].number
 		plan.Copies = append(plan.Copies, Transfer{numbers[c.of], c.file, p.ranks[writer].number, c.from, c.end, c.at})
 	}
-	return nil
+	return p.reserve()
 }
 
 // makeFiles makes files of the archive, with their heads on the medium: other nodes read them as soon as they have the plan. Goroutines that wait for a sync need no
@@ -235,16 +272,19 @@ func (p *Push) Land(reports []Report) error {
 		return errUnplanned
 	}
 	p.under = nil
-	for _, c := range under.copies {
-		p.to.Space().Wrote(c.at, c.end-c.from)
-	}
 	for _, x := range under.parts {
-		x.reported, x.checked, x.seen = true, x.seen != nil, nil
+		x.reported, x.checked, x.seen = true, x.seen != nil || p.bucket != nil, nil
 	}
 	for _, r := range reports {
 		if err := under.note(r); err != nil {
 			return err
 		}
+	}
+	if p.bucket != nil {
+		return p.bucket.land(under, reports)
+	}
+	for _, c := range under.copies {
+		p.to.Space().Wrote(c.at, c.end-c.from)
 	}
 	batch, err := p.confirmed(under.batch)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -14,6 +15,8 @@ import (
 	"velocpy/gocore/base/memory"
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
+	"velocpy/gocore/tier/disk/bucket"
+	"velocpy/gocore/tier/disk/bucket/buckettest"
 	"velocpy/gocore/tier/disk/catalog"
 	"velocpy/gocore/tier/disk/durable"
 	"velocpy/gocore/tier/disk/segment"
@@ -24,7 +27,8 @@ type together struct {
 	t      fataler
 	from   []Source
 	nodes  []int
-	fs     vfs.FS // with the archive
+	fs     vfs.FS        // with the archive
+	server bucket.Server // with it, instead; nil: it is a directory
 	random *rand.Rand
 	spoil  func(from, to int, p []byte) // changes messages on their way; nil: nothing does
 	before func(plan *Plan)             // is called before the ranks begin with a plan; nil: nothing is
@@ -48,8 +52,7 @@ func (g *together) push(o Options) (done Done, err error) {
 			}
 		}
 	}
-	to := durable.Options{FS: g.fs, Dir: archiveDir}
-	p, err := NewPush(sources, to, o)
+	p, err := g.plans(sources, o)
 	if err != nil {
 		return done, err
 	}
@@ -62,7 +65,7 @@ func (g *together) push(o Options) (done Done, err error) {
 				near = append(near, other)
 			}
 		}
-		shares[of.Rank] = NewShare(of.Rank, near, to)
+		shares[of.Rank] = g.share(of.Rank, near)
 		defer func() { err = errors.Join(err, shares[of.Rank].Close()) }()
 	}
 	for {
@@ -87,6 +90,45 @@ func (g *together) push(o Options) (done Done, err error) {
 	}
 }
 
+// plans begins the push in the planning process.
+func (g *together) plans(sources []Source, o Options) (*Push, error) {
+	if g.server != nil {
+		return NewBucketPush(sources, inBucket(g.t, g.server), o)
+	}
+	return NewPush(sources, durable.Options{FS: g.fs, Dir: archiveDir}, o)
+}
+
+// share prepares the share of a rank, in its process.
+func (g *together) share(rank int, near []Source) *Share {
+	if g.server != nil {
+		return NewBucketShare(rank, near, inBucket(g.t, g.server))
+	}
+	return NewShare(rank, near, durable.Options{FS: g.fs, Dir: archiveDir})
+}
+
+// upload lets the ranks upload their packs, in any order.
+func (g *together) upload(shares map[int]*Share) ([]Report, error) {
+	ranks := slices.Sorted(maps.Keys(shares))
+	g.random.Shuffle(len(ranks), func(i, k int) { ranks[i], ranks[k] = ranks[k], ranks[i] })
+	for _, rank := range ranks {
+		if err := shares[rank].Upload(2); err != nil {
+			return nil, err
+		}
+	}
+	return reported(shares)
+}
+
+// require compares the archive with what it must have.
+func (g *together) require(want archived) {
+	read := func() (archived, error) { return contents(g.fs) }
+	if g.server != nil {
+		read = func() (archived, error) { return bucketContents(g.server, g.t) }
+	}
+	if got, err := read(); err != nil || !sameContents(got, want) {
+		g.t.Fatalf("the archive has\n%v\nand not\n%v: %v", got, want, err)
+	}
+}
+
 func (g *together) carryOut(shares map[int]*Share, text []byte) (reports []Report, err error) {
 	var plan Plan
 	if err := json.Unmarshal(text, &plan); err != nil {
@@ -97,6 +139,9 @@ func (g *together) carryOut(shares map[int]*Share, text []byte) (reports []Repor
 		if err := errors.Join(json.Unmarshal(text, &own), s.Begin(&own)); err != nil {
 			return nil, err
 		}
+	}
+	if g.server != nil {
+		return g.upload(shares)
 	}
 	type pair struct{ from, to int }
 	sent := map[pair][]message{}
@@ -147,12 +192,12 @@ func (g *together) carryOut(shares map[int]*Share, text []byte) (reports []Repor
 			pairs = slices.Delete(pairs, i, i+1)
 		}
 	}
-	ranks := make([]int, 0, len(shares))
-	for rank := range shares {
-		ranks = append(ranks, rank)
-	}
-	slices.Sort(ranks)
-	for _, rank := range ranks {
+	return reported(shares)
+}
+
+// reported are the reports of all ranks.
+func reported(shares map[int]*Share) (reports []Report, err error) {
+	for _, rank := range slices.Sorted(maps.Keys(shares)) {
 		report, err := shares[rank].End()
 		if err != nil {
 			return nil, err
@@ -166,7 +211,8 @@ func (r *run) together(nodes []int, seed uint64) *together {
 	return &together{t: r.t, from: r.all(), nodes: nodes, fs: r.shared, random: rand.New(rand.NewPCG(seed, 1))}
 }
 
-// However ranks lie on nodes, a push of all of them leaves what a push by one process leaves, and a second one finds nothing to do.
+// However ranks lie on nodes, a push of all of them leaves what a push by one process leaves, and a second one finds nothing to do. It is so in a directory and in a
+// bucket.
 func TestRanksOfSeveralNodesPushTogether(t *testing.T) {
 	if underRace {
 		few(t, "25")
@@ -177,6 +223,7 @@ func TestRanksOfSeveralNodesPushTogether(t *testing.T) {
 		nodes := rapid.SliceOfN(rapid.IntRange(0, 3), ranks, ranks).Draw(t, "nodes")
 		sizes := rapid.SampledFrom([]int64{0, 1, 4095, 4096, 4097, 100_000, 300_000})
 		files := rapid.IntRange(1, 4).Draw(t, "files")
+		server := storage(rapid.Bool().Draw(t, "bucket"))
 		want := archived{}
 		for version := range rapid.IntRange(1, 2).Draw(t, "rounds") {
 			for range rapid.IntRange(1, 6).Draw(t, "keys") {
@@ -193,20 +240,36 @@ func TestRanksOfSeveralNodesPushTogether(t *testing.T) {
 			}
 			want = r.complete(want)
 			g := r.together(nodes, rapid.Uint64().Draw(t, "seed"))
+			g.server = server
 			leaders := rapid.IntRange(0, 3).Draw(t, "leaders")
 			if _, err := g.push(Options{Files: files, Leaders: leaders}); err != nil {
 				t.Fatal(err)
 			}
-			r.require(want)
+			g.require(want)
 			done, err := g.push(Options{Files: files})
 			if err != nil || done.Keys != 0 || done.Parts != 0 {
 				t.Fatalf("a second push brings %+v: %v", done, err)
+			}
+			if server != nil {
+				if _, err := CollectBucket(inBucket(t, server), 0, false); err != nil {
+					t.Fatal(err)
+				}
+				g.require(want)
+				continue
 			}
 			if got := len(dataFiles(t, r.shared)); got > files {
 				t.Fatalf("there are %d files, of %d", got, files)
 			}
 		}
 	})
+}
+
+// storage is an object store, if the archive is to be in one.
+func storage(inBucket bool) bucket.Server {
+	if inBucket {
+		return buckettest.New()
+	}
+	return nil
 }
 
 // two is a run of two ranks on two nodes, with a key that both have.
@@ -238,21 +301,24 @@ func TestAMessageThatWasChanged(t *testing.T) {
 // A checkpoint that its rank replaces after the catalogs were read is left out, and the others are brought.
 func TestAPartThatIsReplacedWhileRanksPush(t *testing.T) {
 	for _, bare := range []bool{false, true} {
-		r, g := two(t)
-		r.settle()
-		r.bare = bare
-		want := r.complete(nil)
-		delete(want, place{"h", model.NumberKey(1)})
-		g.before = func(*Plan) {
-			g.before = nil
-			r.put(1, place{"h", model.NumberKey(1)}, state{1, 77, 200_000})
+		for _, inBucket := range []bool{false, true} {
+			r, g := two(t)
+			g.server = storage(inBucket)
 			r.settle()
+			r.bare = bare
+			want := r.complete(nil)
+			delete(want, place{"h", model.NumberKey(1)})
+			g.before = func(*Plan) {
+				g.before = nil
+				r.put(1, place{"h", model.NumberKey(1)}, state{1, 77, 200_000})
+				r.settle()
+			}
+			done, err := g.push(Options{Files: 2})
+			if err != nil || done.Changed != 1 || done.Keys != 2 || !slices.Equal(done.Omitted, []Omission{{Name{"h", model.NumberKey(1)}, Changed}}) {
+				t.Fatalf("%+v: %v", done, err)
+			}
+			g.require(want)
 		}
-		done, err := g.push(Options{Files: 2})
-		if err != nil || done.Changed != 1 || done.Keys != 2 || !slices.Equal(done.Omitted, []Omission{{Name{"h", model.NumberKey(1)}, Changed}}) {
-			t.Fatalf("%+v: %v", done, err)
-		}
-		r.require(want)
 	}
 }
 
@@ -262,31 +328,35 @@ func TestDamageOnAnotherNode(t *testing.T) {
 		"other bytes":  {Flip: []int64{5}},
 		"lost by disk": {Err: unix.EIO},
 	} {
-		t.Run(name, func(t *testing.T) {
-			r, g := two(t)
-			view, err := durable.Read(r.store(1))
-			if err != nil {
-				t.Fatal(err)
-			}
-			front := view.InFile(catalog.Extent{})
-			if err := view.Close(); err != nil {
-				t.Fatal(err)
-			}
-			how.Ops, how.Name, how.From, how.To = vfs.OpRead, segment.FileName(1), front+250_000, front+300_000
-			g.from[1].Store.FS = vfs.NewFaulty(r.nodes, how)
-			done, err := g.push(Options{Files: 2})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(done.Damaged) != 1 || done.Damaged[0].Rank != 1 || done.Keys != 2 {
-				t.Errorf("%+v", done)
-			}
-			got, err := contents(r.shared)
-			if err != nil || len(got) != 2 {
-				t.Errorf("the archive has %d keys: %v", len(got), err)
-			}
-		})
+		for _, inBucket := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", in a bucket: ", inBucket), func(t *testing.T) { damageOnAnotherNode(t, how, storage(inBucket)) })
+		}
 	}
+}
+
+func damageOnAnotherNode(t *testing.T, how *vfs.Rule, server bucket.Server) {
+	r, g := two(t)
+	g.server = server
+	view, err := durable.Read(r.store(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := view.InFile(catalog.Extent{})
+	if err := view.Close(); err != nil {
+		t.Fatal(err)
+	}
+	how.Ops, how.Name, how.From, how.To = vfs.OpRead, segment.FileName(1), front+250_000, front+300_000
+	g.from[1].Store.FS = vfs.NewFaulty(r.nodes, how)
+	done, err := g.push(Options{Files: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(done.Damaged) != 1 || done.Damaged[0].Rank != 1 || done.Keys != 2 {
+		t.Errorf("%+v", done)
+	}
+	want := r.complete(nil)
+	delete(want, place{"h", done.Damaged[0].Key})
+	g.require(want)
 }
 
 // On a node that does not see the archive, nothing is written, whatever has its name there.

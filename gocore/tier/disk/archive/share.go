@@ -32,8 +32,9 @@ var (
 type Share struct {
 	stores map[int]durable.Options
 	to     durable.Options
+	bucket *bucketShare // nil: the archive is a directory
 	rank   int
-	views  map[int]*durable.View
+	ranks  map[int]*rank
 	plan   *Plan
 	files  map[int64]*ledFile
 
@@ -43,12 +44,8 @@ type Share struct {
 
 // reading is a part that this rank reads.
 type reading struct {
-	view  *durable.View
+	part
 	moved *PlannedPart
-	seen  *durable.Stream // of a plain part
-	gone  bool
-	wrong bool
-	err   error
 }
 
 // ledFile is a file of the archive that this rank writes.
@@ -59,20 +56,25 @@ type ledFile struct {
 }
 
 // NewShare prepares the share of a rank. Sources are the stores that it can read: its own, and those of its node.
-func NewShare(rank int, stores []Source, to durable.Options) *Share {
-	s := &Share{stores: map[int]durable.Options{}, to: to, rank: rank, views: map[int]*durable.View{}, files: map[int64]*ledFile{}}
+func NewShare(number int, stores []Source, to durable.Options) *Share {
+	s := &Share{stores: map[int]durable.Options{}, to: to, rank: number, ranks: map[int]*rank{}, files: map[int64]*ledFile{}}
 	for _, of := range stores {
 		s.stores[of.Rank] = of.Store
 	}
 	return s
 }
 
-// Dir is the directory of the archive.
+// Dir is the directory of the archive, or its place in a bucket.
 func (s *Share) Dir() string { return s.to.Dir }
 
 // Begin takes a plan. The files that the rank leads are there already.
 func (s *Share) Begin(plan *Plan) error {
 	s.plan, s.reads = plan, map[int]*reading{}
+	if s.bucket != nil {
+		if err := s.bucket.recognize(plan.Store); err != nil {
+			return err
+		}
+	}
 	for _, led := range plan.Files {
 		if led.Leader == s.rank {
 			if err := s.open(led.File); err != nil {
@@ -135,26 +137,15 @@ func (s *Share) own(file vfs.File, number int64) (err error) {
 
 // find finds a part in its store.
 func (s *Share) find(m *PlannedPart) (*reading, error) {
-	view := s.views[m.Rank]
-	if view == nil {
-		o, ok := s.stores[m.Rank]
-		if !ok {
-			return nil, errShare
-		}
-		var err error
-		if view, err = durable.Read(o); err != nil {
-			return nil, err
-		}
-		s.views[m.Rank] = view
-		if !slices.Contains(s.plan.Stores, StoreIdentity{m.Rank, view.About().Store}) {
-			return nil, ErrOtherStore
-		}
+	of, err := s.opened(m.Rank)
+	if err != nil {
+		return nil, err
 	}
-	r := &reading{view: view, moved: m}
-	state := view.State()
+	r := &reading{part: part{of: of}, moved: m}
+	state := of.from.State()
 	id, _ := state.History(string(m.History))
 	row, ok := state.Find(id, m.key())
-	if r.gone = !ok || row.Serial != m.Serial; r.gone || m.Known {
+	if r.row, r.gone = row, !ok || row.Serial != m.Serial; r.gone || m.Known {
 		return r, nil
 	}
 	if m.Plain {
@@ -162,14 +153,34 @@ func (s *Share) find(m *PlannedPart) (*reading, error) {
 			return nil, errShare
 		}
 	}
+	if r.rooms, err = of.from.Rooms(&row); err != nil {
+		return nil, err
+	}
 	if row.Sums == nil {
-		rooms, err := view.Rooms(&row)
-		if err != nil {
-			return nil, err
-		}
-		r.err = view.NamesStore(rooms)
+		r.err = of.from.NamesStore(r.rooms)
 	}
 	return r, nil
+}
+
+// opened opens the store of a rank, once.
+func (s *Share) opened(number int) (*rank, error) {
+	if of := s.ranks[number]; of != nil {
+		return of, nil
+	}
+	o, ok := s.stores[number]
+	if !ok {
+		return nil, errShare
+	}
+	view, err := durable.Read(o)
+	if err != nil {
+		return nil, err
+	}
+	of := &rank{number, view}
+	s.ranks[number] = of
+	if !slices.Contains(s.plan.Stores, StoreIdentity{number, view.About().Store}) {
+		return nil, ErrOtherStore
+	}
+	return of, nil
 }
 
 // transfer is a copy of the plan that this rank reads, and where its bytes are.
@@ -209,7 +220,7 @@ func (s *Share) read(r *reading, off int64, p []byte) (sound bool) {
 	if bad {
 		return false
 	}
-	space := r.view.Space()
+	space := r.of.from.Space()
 	space.Grow(off + int64(len(p)))
 	err := space.Read(off, p)
 	s.mu.Lock()
@@ -292,7 +303,7 @@ func (s *Share) End() (report Report, err error) {
 		}
 		if !r.gone {
 			m := r.moved
-			current, err := r.view.Current(string(m.History), m.key(), m.Serial)
+			current, err := r.of.from.Current(string(m.History), m.key(), m.Serial)
 			if r.gone = err == nil && !current; err != nil && r.err == nil {
 				r.err = err
 			}
@@ -309,6 +320,9 @@ func (s *Share) End() (report Report, err error) {
 	slices.Sort(report.Wrong)
 	slices.Sort(report.Gone)
 	slices.SortFunc(report.Failed, func(a, b Failed) int { return a.Part - b.Part })
+	if s.bucket != nil {
+		s.bucket.tell(&report)
+	}
 	s.plan, s.reads = nil, nil
 	return report, nil
 }
@@ -319,9 +333,9 @@ func (s *Share) Close() error {
 	for _, f := range s.files {
 		errs = append(errs, f.Close())
 	}
-	for _, v := range s.views {
-		errs = append(errs, v.Close())
+	for _, of := range s.ranks {
+		errs = append(errs, of.from.Close())
 	}
-	s.files, s.views = nil, nil
+	s.files, s.ranks = nil, nil
 	return errors.Join(errs...)
 }

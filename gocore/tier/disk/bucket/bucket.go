@@ -62,7 +62,16 @@ type Server interface {
 }
 
 // Costs are the requests that were sent to a server, and the bytes of their bodies.
-type Costs struct{ Requests, Sent, Received int64 }
+type Costs struct {
+	Requests int64 `json:"requests"`
+	Sent     int64 `json:"sent"`
+	Received int64 `json:"received"`
+}
+
+// Add returns the sum of two.
+func (c Costs) Add(o Costs) Costs {
+	return Costs{c.Requests + o.Requests, c.Sent + o.Sent, c.Received + o.Received}
+}
 
 // Bucket is a place in an object store. Its methods are safe for concurrent use.
 type Bucket struct {

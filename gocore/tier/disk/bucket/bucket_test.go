@@ -42,6 +42,15 @@ func read(t fataler, server bucket.Server) (*bucket.Image, []string) {
 	return image, records(t, image)
 }
 
+// uploaded uploads the next packs, of so many bytes each, with one content.
+func uploaded(b *bucket.Bucket, image *bucket.Image, content byte, lengths ...int64) ([]*bucket.Pack, error) {
+	all, err := image.Plan(lengths...)
+	for _, x := range all {
+		err = errors.Join(err, b.Upload(x, 2, fill(content)))
+	}
+	return all, err
+}
+
 func records(t fataler, image *bucket.Image) (all []string) {
 	fs := image.FS()
 	names, _ := fs.List("")
@@ -112,12 +121,10 @@ func TestCommitsAddUp(t *testing.T) {
 			default:
 				record := fmt.Sprintf("record %d", step)
 				c := &bucket.Change{Record: []byte(record)}
-				content := byte(step)
-				if rapid.Bool().Draw(t, "pack") {
-					var err error
-					if c.Pack, err = from.Upload(rapid.Int64Range(0, 3<<12).Draw(t, "bytes"), 2, fill(content)); err != nil {
-						t.Fatal(err)
-					}
+				lengths, content := rapid.SliceOfN(rapid.Int64Range(0, 3<<12), 0, 3).Draw(t, "packs"), byte(step)
+				var err error
+				if c.Packs, err = uploaded(at(t, server), from, content, lengths...); err != nil {
+					t.Fatal(err)
 				}
 				next, err := from.Commit(c)
 				if stale {
@@ -130,9 +137,7 @@ func TestCommitsAddUp(t *testing.T) {
 					t.Fatal(err)
 				}
 				images, want = append(images, next), append(want, record)
-				if c.Pack != nil {
-					packs = append(packs, content)
-				}
+				packs = append(packs, bytes.Repeat([]byte{content}, len(lengths))...)
 			}
 		}
 		image, got := read(t, server)
@@ -176,7 +181,7 @@ func scenario(server bucket.Server) (acknowledged []string, err error) {
 	image, err := b.Read()
 	for step := 0; step < 3 && err == nil; step++ {
 		c := &bucket.Change{Record: fmt.Appendf(nil, "record %d", image.Number())}
-		if c.Pack, err = image.Upload(17<<20, 2, fill(byte(step))); err != nil {
+		if c.Packs, err = uploaded(b, image, byte(step), 17<<20); err != nil {
 			break
 		}
 		left, failed := image.Leftovers(true)
@@ -282,7 +287,7 @@ func TestACollectedPushCannotCommit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	uploaded, err := sleeper.Upload(5000, 1, fill(1))
+	packs, err := uploaded(b, sleeper, 1, 5000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +307,7 @@ func TestACollectedPushCannotCommit(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := sleeper.Commit(&bucket.Change{Record: []byte("late"), Pack: uploaded}); !errors.Is(err, bucket.ErrConflict) {
+	if _, err := sleeper.Commit(&bucket.Change{Record: []byte("late"), Packs: packs}); !errors.Is(err, bucket.ErrConflict) {
 		t.Fatalf("a commit whose pack is gone: %v", err)
 	}
 	if _, got := read(t, server); !slices.Equal(got, []string{"other", "other", "other"}) {

@@ -24,8 +24,8 @@ func (b *Bucket) Make(identity []byte) error {
 
 // Change is what a commit changes.
 type Change struct {
-	Record []byte // of the catalog
-	Pack   *Pack  // that was uploaded for it; nil: none was
+	Record []byte  // of the catalog
+	Packs  []*Pack // that were uploaded for it, by their numbers
 }
 
 // mostTail is how long the commits may become, beside the whole catalog, before a whole one is written.
@@ -48,8 +48,8 @@ func (i *Image) Commit(c *Change) (*Image, error) {
 	next := *i
 	next.number, next.etag = number, ""
 	next.packs = i.packs[:len(i.packs):len(i.packs)]
-	if c.Pack != nil {
-		next.packs = append(next.packs, c.Pack.pack)
+	for _, x := range c.Packs {
+		next.packs = append(next.packs, *x)
 	}
 	next.files = append(i.files[:len(i.files):len(i.files)], file{number, f})
 	if err := next.put(); err != nil {
@@ -123,7 +123,7 @@ func (i *Image) Without(keep func(number uint64) bool) *Image {
 	next := *i
 	next.packs = nil
 	for _, x := range i.packs {
-		if keep == nil || keep(x.number) {
+		if keep == nil || keep(x.Number) {
 			next.packs = append(next.packs, x)
 		}
 	}

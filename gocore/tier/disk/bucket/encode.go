@@ -13,15 +13,15 @@ type id [16]byte
 
 func (i id) String() string { return hex.EncodeToString(i[:]) }
 
-// pack is an object with bytes of checkpoints: the data file of a number.
-type pack struct {
-	number uint64 // of the data file, from 1 on
-	commit uint64 // that was to name it, when it was uploaded: a part of its key
-	id     id
-	bytes  int64
+// Pack is an object with bytes of checkpoints: the data file of a number.
+type Pack struct {
+	Number uint64 `json:"number"` // of the data file, from 1 on
+	Commit uint64 `json:"commit"` // that was to name it, when it was planned: a part of its key
+	ID     id     `json:"id"`
+	Bytes  int64  `json:"bytes"`
 }
 
-func (p *pack) key() string { return fmt.Sprintf("%s%016x-%s", packsAt, ^p.commit, p.id) }
+func (x *Pack) key() string { return fmt.Sprintf("%s%016x-%s", packsAt, ^x.Commit, x.ID) }
 
 // file is a file of the catalog.
 type file struct {
@@ -36,7 +36,7 @@ type document struct {
 	mark   id     // drawn by its writer, which tells its own document from another's by it
 	base   id     // of a commit: the whole catalog that it relies on; zero: none
 	bytes  int64  // length of that one's object
-	packs  []pack // of a commit: those that the whole catalog lacks
+	packs  []Pack // of a commit: those that the whole catalog lacks
 	files  []file // likewise
 }
 
@@ -61,10 +61,10 @@ func (d *document) encode() []byte {
 	p = binary.LittleEndian.AppendUint64(p, uint64(d.bytes))
 	p = binary.LittleEndian.AppendUint64(p, uint64(len(d.packs)))
 	for _, x := range d.packs {
-		p = binary.LittleEndian.AppendUint64(p, x.number)
-		p = binary.LittleEndian.AppendUint64(p, x.commit)
-		p = append(p, x.id[:]...)
-		p = binary.LittleEndian.AppendUint64(p, uint64(x.bytes))
+		p = binary.LittleEndian.AppendUint64(p, x.Number)
+		p = binary.LittleEndian.AppendUint64(p, x.Commit)
+		p = append(p, x.ID[:]...)
+		p = binary.LittleEndian.AppendUint64(p, uint64(x.Bytes))
 	}
 	p = binary.LittleEndian.AppendUint64(p, uint64(len(d.files)))
 	for _, f := range d.files {
@@ -94,10 +94,10 @@ func decode(p []byte) (d document, err error) {
 	copy(d.base[:], c.take(16))
 	d.bytes = int64(c.number())
 	for range c.count(packBytes) {
-		x := pack{number: c.number(), commit: c.number()}
-		copy(x.id[:], c.take(16))
-		x.bytes = int64(c.number())
-		if x.number == 0 || x.number > mostPacks || x.bytes < 0 || x.bytes > SegmentBytes {
+		x := Pack{Number: c.number(), Commit: c.number()}
+		copy(x.ID[:], c.take(16))
+		x.Bytes = int64(c.number())
+		if x.Number == 0 || x.Number > mostPacks || x.Bytes < 0 || x.Bytes > SegmentBytes {
 			c.bad = true
 		}
 		d.packs = append(d.packs, x)

@@ -19,7 +19,7 @@ func drawID(t *rapid.T, name string) (i id) {
 func drawDocument(t *rapid.T) document {
 	d := document{store: drawID(t, "store"), number: rapid.Uint64().Draw(t, "number"), mark: drawID(t, "mark"), base: drawID(t, "base"), bytes: rapid.Int64Range(0, 1<<40).Draw(t, "bytes")}
 	for range rapid.IntRange(0, 4).Draw(t, "packs") {
-		d.packs = append(d.packs, pack{rapid.Uint64Range(1, mostPacks).Draw(t, "pack"), rapid.Uint64().Draw(t, "commit"), drawID(t, "id"), rapid.Int64Range(0, SegmentBytes).Draw(t, "length")})
+		d.packs = append(d.packs, Pack{rapid.Uint64Range(1, mostPacks).Draw(t, "pack"), rapid.Uint64().Draw(t, "commit"), drawID(t, "id"), rapid.Int64Range(0, SegmentBytes).Draw(t, "length")})
 	}
 	for range rapid.IntRange(0, 4).Draw(t, "files") {
 		d.files = append(d.files, file{rapid.Uint64().Draw(t, "file"), rapid.SliceOf(rapid.Byte()).Draw(t, "content")})

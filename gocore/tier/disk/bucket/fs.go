@@ -25,12 +25,12 @@ type FS struct {
 // content is a file of the directory.
 type content struct {
 	bytes []byte // of the identity and the catalog
-	pack  *pack  // nil: bytes has the content
+	pack  *Pack  // nil: bytes has the content
 }
 
 func (c content) size() int64 {
 	if c.pack != nil {
-		return c.pack.bytes
+		return c.pack.Bytes
 	}
 	return int64(len(c.bytes))
 }
@@ -42,7 +42,7 @@ func (i *Image) FS() *FS {
 		f.files[journal.FileName(x.number)] = content{bytes: x.bytes}
 	}
 	for k := range i.packs {
-		f.files[segment.FileName(i.packs[k].number)] = content{pack: &i.packs[k]}
+		f.files[segment.FileName(i.packs[k].Number)] = content{pack: &i.packs[k]}
 	}
 	for name := range f.files {
 		f.names = append(f.names, name)

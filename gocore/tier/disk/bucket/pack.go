@@ -12,24 +12,30 @@ import (
 	"velocpy/gocore/base/wire"
 )
 
-// Pack is an object with bytes of checkpoints, which has been uploaded and which no commit names yet.
-type Pack struct{ pack }
+// Offset is where the bytes of the next pack begin in the space of the archive. Those of each pack behind it begin SegmentBytes later.
+func (i *Image) Offset() int64 { return int64(i.lastPack()) * SegmentBytes }
 
-// Offset is where the bytes of the next pack begin in the space of the archive.
-func (i *Image) Offset() (int64, error) {
-	number, err := i.nextPack()
-	return int64(number-1) * SegmentBytes, err
+func (i *Image) lastPack() uint64 {
+	if n := len(i.packs); n > 0 {
+		return i.packs[n-1].Number
+	}
+	return 0
 }
 
-func (i *Image) nextPack() (uint64, error) {
-	last := uint64(0)
-	if n := len(i.packs); n > 0 {
-		last = i.packs[n-1].number
+// Plan plans the next packs, of so many bytes each, for the next commit. Other processes may upload them.
+func (i *Image) Plan(bytes ...int64) (all []*Pack, err error) {
+	last := i.lastPack()
+	if last+uint64(len(bytes)) > mostPacks {
+		return nil, fmt.Errorf("%s: %w", i.at.Place(), ErrFull)
 	}
-	if last >= mostPacks {
-		return 0, fmt.Errorf("%s: %w", i.at.Place(), ErrFull)
+	for k, n := range bytes {
+		x := &Pack{Number: last + 1 + uint64(k), Commit: i.number + 1, Bytes: n}
+		if x.ID, err = draw(); err != nil {
+			return nil, err
+		}
+		all = append(all, x)
 	}
-	return last + 1, nil
+	return all, nil
 }
 
 // Parts of an upload. The last one is shorter. An object store takes at most mostParts of them.
@@ -39,30 +45,28 @@ const (
 	partPurpose = "upload buffers"
 )
 
-// Upload uploads the next pack. fill is called with one buffer after another, and fills them with the pack's bytes in their order. Buffers are sent by so many
-// goroutines. After an error, nothing of it is in the archive.
-func (i *Image) Upload(bytes int64, senders int, fill func(p []byte) error) (*Pack, error) {
-	number, err := i.nextPack()
-	if err != nil {
-		return nil, err
-	}
-	drawn, err := draw()
-	if err != nil {
-		return nil, err
-	}
-	x := &Pack{pack{number, i.number + 1, drawn, bytes}}
+// File is the number of the data file, from 0 on, that the pack is in the space of the archive.
+func (x *Pack) File() int64 { return int64(x.Number) - 1 }
+
+// Offset is where the bytes of the pack begin in that space.
+func (x *Pack) Offset() int64 { return x.File() * SegmentBytes }
+
+// Upload uploads a pack. fill is called with one buffer after another, and fills them with the pack's bytes in their order. Buffers are sent by so many
+// goroutines. After an error, nothing of it is in the archive. It fails with ErrConflict if another process has collected the parts.
+func (b *Bucket) Upload(x *Pack, senders int, fill func(p []byte) error) error {
 	length := int64(partBytes)
-	for length*mostParts < bytes {
+	for length*mostParts < x.Bytes {
 		length *= 2
 	}
-	u := &upload{at: i.at, key: x.key()}
-	if bytes <= length {
-		return x, u.once(bytes, fill)
+	u := &upload{at: b, key: x.key()}
+	if x.Bytes <= length {
+		return u.once(x.Bytes, fill)
 	}
-	if err = u.inParts(bytes, length, senders, fill); errors.Is(err, errAbsent) {
-		err = fmt.Errorf("%w: %w", ErrConflict, err) // another process has collected the parts, and has made a commit before
+	err := u.inParts(x.Bytes, length, senders, fill)
+	if errors.Is(err, errAbsent) {
+		err = fmt.Errorf("%w: %w", ErrConflict, err) // the other process has made a commit before
 	}
-	return x, err
+	return err
 }
 
 // upload is an object that is being uploaded.

@@ -39,7 +39,7 @@ type Image struct {
 	length   int64 // of the whole catalog's object
 	based    int   // how many of packs and files the whole catalog has
 	basedOn  int
-	packs    []pack // by number
+	packs    []Pack // by number
 	files    []file // by number
 }
 
@@ -114,6 +114,15 @@ func (b *Bucket) readBehind(identity []byte, known *Image) (*Image, error) {
 // errReplaced: a commit was replaced by an empty object, as a later one relies on a later catalog.
 var errReplaced = errors.New("the commit was replaced")
 
+// Store is the number of the archive that is there.
+func (b *Bucket) Store() (store [16]byte, err error) {
+	identity, err := b.readIdentity()
+	if err == nil {
+		copy(store[:], identity[16:])
+	}
+	return store, err
+}
+
 func (b *Bucket) readIdentity() ([]byte, error) {
 	p := make([]byte, identityBytes+1)
 	n, err := b.get(identityAt, 0, p)
@@ -169,7 +178,7 @@ func (i *Image) load(newest wire.Object, known *Image) error {
 	}
 	i.based, i.basedOn = len(i.packs), len(i.files)
 	i.packs, i.files = append(slices.Clip(i.packs), commit.packs...), append(slices.Clip(i.files), commit.files...)
-	if !slices.IsSortedFunc(i.packs, func(a, b pack) int { return cmp.Compare(a.number, b.number) }) {
+	if !slices.IsSortedFunc(i.packs, func(a, b Pack) int { return cmp.Compare(a.Number, b.Number) }) {
 		return fmt.Errorf("%w: its packs are not in order", ErrDamaged)
 	}
 	return nil

@@ -1,0 +1,89 @@
+package archive
+
+import (
+	"fmt"
+
+	"velocpy/gocore/policy/aggregation"
+	"velocpy/gocore/tier/disk/bucket"
+)
+
+// Ranks on several nodes push into a bucket by plans, too. On each node, one rank uploads what the node's stores have, as a pack. No bytes go from rank to rank. The
+// planning process names the packs, uploads the lists of the keys, and makes the commit.
+
+// list fills a plan with what the batch under way needs: a pack of each node that has bytes.
+func (b *bucketPush) list(plan *Plan, nodes []int) error {
+	p, under, start := b.push, b.push.under, b.image.Offset()
+	parts := p.lacking(under.batch)
+	leaders := aggregation.Representatives(bytesOf(parts), nodes)
+	var contents []*content
+	var lengths []int64
+	for _, node := range leaders {
+		of := make([][]*part, 0, len(node.Ranks))
+		for _, i := range node.Ranks {
+			of = append(of, parts[i])
+		}
+		c := p.pack(of, start+int64(len(contents))*bucket.SegmentBytes)
+		if err := requireFits(c.bytes); err != nil {
+			return err
+		}
+		if c.bytes > 0 {
+			contents, lengths = append(contents, c), append(lengths, c.bytes)
+			plan.Packs = append(plan.Packs, PlannedPack{Leader: p.ranks[node.Leader].number})
+		}
+	}
+	p.refer(under.batch)
+	under.lists, _, under.list = listsOf(under.batch)
+	layLists(under.lists, start+int64(len(contents))*bucket.SegmentBytes)
+	var err error
+	if under.packs, err = b.image.Plan(append(lengths, int64(len(under.list)))...); err != nil {
+		return err
+	}
+	numbers, places := p.number(plan)
+	leads := make([]int, len(p.ranks)) // by place of a rank: the rank that reads its parts
+	for _, node := range leaders {
+		for _, i := range node.Ranks {
+			leads[i] = p.ranks[node.Leader].number
+		}
+	}
+	for x, number := range numbers {
+		plan.Parts[number].Reader = leads[places[x.of]]
+	}
+	for k, c := range contents {
+		plan.Packs[k].Pack = *under.packs[k]
+		for _, room := range c.rooms {
+			m := room.move
+			plan.Copies = append(plan.Copies, Transfer{numbers[room.of], under.packs[k].File(), plan.Packs[k].Leader, m.room.From, m.room.End, m.at})
+		}
+	}
+	return nil
+}
+
+// bytesOf is how many bytes parts bring, by the places of their ranks.
+func bytesOf(parts [][]*part) []int64 {
+	all := make([]int64, len(parts))
+	for i := range parts {
+		for _, x := range parts[i] {
+			for _, m := range x.news {
+				all[i] += m.room.End - m.room.From
+			}
+		}
+	}
+	return all
+}
+
+// land uploads the lists of the keys of a plan, whose other packs the ranks have uploaded, and commits the keys.
+func (b *bucketPush) land(under *planned, reports []Report) error {
+	conflict := false
+	for _, r := range reports {
+		b.elsewhere = b.elsewhere.Add(r.Costs)
+		conflict = conflict || r.Conflict
+	}
+	if conflict {
+		return b.repeat(under.batch, fmt.Errorf("%s: %w", b.at.Place(), bucket.ErrConflict))
+	}
+	rest := &content{numbers: under.list}
+	if err := rest.upload(b.at, under.packs[len(under.packs)-1], b.push.o.writers()); err != nil {
+		return b.uploadFailed(under.batch, err)
+	}
+	return b.settle(under.batch, under.lists, under.packs)
+}
