@@ -66,7 +66,7 @@ func (d *Desk) about(q *Request, err error) string {
 	switch q.Op {
 	case "push", "share":
 		return string(q.To)
-	case "share_begin", "share_read", "share_write", "share_copy", "share_end":
+	case "share_begin", "share_read", "share_write", "share_copy", "share_upload", "share_end":
 		if s, ok := d.shares.get(q.View); ok {
 			return s.Dir()
 		}

@@ -127,7 +127,7 @@ func (d *Desk) do(q *Request, data []byte, room int) ([]byte, error) {
 		return closed(&d.recordings, q.View)
 	case "share":
 		return d.share(q)
-	case "share_begin", "share_read", "share_write", "share_copy", "share_end":
+	case "share_begin", "share_read", "share_write", "share_copy", "share_upload", "share_end":
 		return d.doShare(q, data)
 	case "share_close":
 		return closed(&d.shares, q.View)

@@ -38,7 +38,7 @@ type Request struct {
 	Share float64 `json:"share"`
 	Seed  uint64  `json:"seed"`
 
-	// push, and its step push_step
+	// push, its step push_step, and share_upload
 	Ranks     []Rank  `json:"ranks"`     // each with a store
 	Files     int     `json:"files"`     // 0: those that are there, or one
 	Writers   int     `json:"writers"`   // 0: the default

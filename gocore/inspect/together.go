@@ -8,6 +8,7 @@ import (
 	"velocpy/gocore/base/pytext"
 	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/tier/disk/archive"
+	"velocpy/gocore/tier/disk/bucket"
 	"velocpy/gocore/tier/disk/durable"
 )
 
@@ -131,11 +132,26 @@ func (d *Desk) share(q *Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := archive.NewShare(q.Rank, from, durable.Options{FS: d.FS, Dir: string(q.To), Direct: true})
+	s, err := d.newShare(q.Rank, from, string(q.To))
+	if err != nil {
+		return nil, err
+	}
 	if err := d.shares.put(q.View, s); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return answer(struct{}{}, nil)
+}
+
+// newShare prepares a share of a push into a directory or a bucket.
+func (d *Desk) newShare(rank int, from []archive.Source, to string) (*archive.Share, error) {
+	if !bucket.IsPlace(to) {
+		return archive.NewShare(rank, from, durable.Options{FS: d.FS, Dir: to, Direct: true}), nil
+	}
+	at, err := d.at(to)
+	if err != nil {
+		return nil, err
+	}
+	return archive.NewBucketShare(rank, from, at), nil
 }
 
 // mostReason bounds why a part could not be read, so that a report of many parts is no longer than an answer may be.
@@ -164,6 +180,8 @@ func (d *Desk) doShare(q *Request, data []byte) ([]byte, error) {
 		return answered(s.Write(q.File, q.At, data, q.Sum))
 	case "share_copy":
 		return answered(s.Copy(q.Copy, q.At, q.Length))
+	case "share_upload":
+		return answered(s.Upload(q.Writers))
 	}
 	report, err := s.End()
 	if err != nil {

@@ -70,7 +70,7 @@ def data_files(archive: Path) -> list[Path]:
     return sorted(archive.glob("data-*"))
 
 
-def require(archive: Path, ranks: int, steps: Sequence[int]) -> None:
+def require(archive: Path | str, ranks: int, steps: Sequence[int]) -> None:
     """The archive has these steps of all ranks, bit for bit, and is sound."""
     with velocpy.open(archive, host="16MiB", mode="r") as store:
         whole = store.history("forward")
@@ -434,7 +434,7 @@ def require_harmless(tmp_path: Path, what: str) -> None:
     require(tmp_path / "archive", count, kept_steps(tmp_path / "archive"))
 
 
-def kept_steps(path: Path) -> list[int]:
+def kept_steps(path: Path | str) -> list[int]:
     """The keys of the history in a store; of an archive, those that are complete."""
     with velocpy.open(path, mode="r") as store:
         return sorted(int(key) for key in store.history("forward"))

@@ -117,7 +117,7 @@ class Parcel:
         return self._done
 
 
-def options(archive: Path, files: int, buffer: int = PAGE, buffers: int = 2, leaders: int | None = 1) -> Options:
+def options(archive: Path | str, files: int, buffer: int = PAGE, buffers: int = 2, leaders: int | None = 1) -> Options:
     return Options(archive, files, 2, False, None, buffer, buffers, leaders)
 
 

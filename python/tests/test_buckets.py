@@ -7,6 +7,7 @@ import itertools
 import json
 import logging
 import os
+import random
 import re
 import select
 import shutil
@@ -28,11 +29,12 @@ import xxhash
 from click.testing import CliRunner
 from launching import launch_ranks
 from object_store import BUCKET, SECRET, Fault, Proxy, Request, Server, environment, proxied, serving
-from test_archive import SIZES, compute, require, same, state_of
+from test_archive import SIZES, compute, kept_steps, require, same, state_of, store_of
+from test_archive_shares import Transport, options, push_all
 
 import velocpy
 from velocpy import errors, ondisk
-from velocpy.archive import Destination, buckets, part, pull, push
+from velocpy.archive import Destination, Pushed, buckets, part, pull, push
 from velocpy.cli import main
 
 _numbers = itertools.count()
@@ -792,12 +794,88 @@ def test_a_store_sends_what_it_keeps(reached: Server, place: str, tmp_path: Path
     require(place, 1, range(4))
 
 
-def test_ranks_of_one_node_push_together(reached: Server, prefix: str, place: str, tmp_path: Path) -> None:
+# Ranks of one node and of several.
+
+
+def test_ranks_push_together(reached: Server, place: str, tmp_path: Path) -> None:
+    """In processes of their own, on one node and on two: what they push, and what their stores send by themselves."""
     pytest.importorskip("torch")
     launch_ranks(Path(__file__).with_name("bucket_rank.py"), 3, tmp_path, place)
     said = [json.loads((tmp_path / f"report-{rank}.json").read_text()) for rank in range(3)]
-    assert [each["pushed"] for each in said] == [said[0]["pushed"]] * 3
-    assert (said[0]["pushed"]["keys"], said[0]["pushed"]["parts"]) == (3, 9)
-    require(place, 3, range(4))
-    assert [each["refused"] for each in said] == [["TierUnavailable"] * 2] * 3, "on several nodes"
-    assert reached.files(f"{prefix}-nodes") == []
+    for nodes, packs in ("1", 1), ("2", 3):
+        pushed = [each[nodes] for each in said]
+        assert pushed == [pushed[0]] * 3
+        assert (pushed[0]["keys"], pushed[0]["parts"], pushed[0]["files"]) == (3, 9, packs)
+        assert pushed[0]["sent_nbytes"] > pushed[0]["nbytes"]
+        require(f"{place}-{nodes}", 3, range(4))
+
+
+@pytest.mark.parametrize("reduced", [{}, {"reduce": "codec"}, {"reduce": "tree", "chunk": 64}, {"reduce": "reference"}])
+def test_each_node_uploads_what_its_stores_have(
+    reduced: dict[str, Any], reached: Server, place: str, tmp_path: Path
+) -> None:
+    """Between ranks goes metadata alone. A second push brings what is new, and a run on other nodes goes on."""
+    compute(tmp_path, 4, range(3), **reduced)
+    transport = Transport(4)
+    came = push_all(tmp_path, transport, [0, 1, 0, 1], options(place, 1))
+    assert isinstance(came[0], Pushed), came
+    assert [came[0]] * 4 == came
+    assert (came[0].keys, came[0].parts, came[0].files) == (3, 12, 3)
+    assert set(transport.counts) == {(1, 0), (3, 0)}, "rank 0 gets the catalogs of the other node"
+    require(place, 4, range(3))
+    again = push_all(tmp_path, Transport(4), [0, 1, 0, 1], options(place, 1))[0]
+    assert isinstance(again, Pushed)
+    assert (again.keys, again.known, again.files) == (0, 3, 0)
+    for rank in range(4):
+        with velocpy.open(store_of(tmp_path, rank), **SIZES) as store:
+            store.history("forward", **reduced).checkpoint(3, **state_of(rank, 3), meta={"loss": 1.5}).wait("disk")
+    more = push_all(tmp_path, Transport(4), [0, 1, 2, 3], options(place, 1))[0]
+    assert isinstance(more, Pushed)
+    assert (more.keys, more.parts, more.known, more.files) == (1, 4, 3, 5)
+    require(place, 4, range(4))
+
+
+@pytest.mark.parametrize("op", ["share", "share_begin", "share_upload", "share_end", "share_close"])
+def test_a_rank_that_fails_harms_no_key(
+    op: str, reached: Server, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rank raises its own error, and the others raise its number."""
+    compute(tmp_path, 3, range(2))
+    first = threading.Lock()
+    ask = ondisk.Opened.ask
+
+    def fails(self: Any, asked: str, *rest: Any, **more: Any) -> Any:
+        if asked == op and first.acquire(blocking=False):
+            raise errors.TierIOError("on purpose")
+        return ask(self, asked, *rest, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ondisk.Opened, "ask", fails)
+        came = push_all(tmp_path, Transport(3), [0, 1, 1], options(place, 1), timeout=30)
+    assert sorted(type(each).__name__ for each in came) == ["RankFailed", "RankFailed", "TierIOError"], came
+    again = push_all(tmp_path, Transport(3), [0, 1, 1], options(place, 1))[0]
+    assert isinstance(again, Pushed)
+    assert again.keys + again.known == 2
+    require(place, 3, range(2))
+
+
+def test_a_rank_that_is_killed(reached: Server, place: str, tmp_path: Path) -> None:
+    """The others raise, each key is there as a whole, and a push of what the stores have completes it.
+
+    Each commit plays another rank and moment.
+    """
+    pytest.importorskip("torch")
+    moment = random.Random(os.environ.get("VELOCPY_TURN"))
+    who, count = moment.randrange(4), 4
+    what = f"killed:{who}:{moment.random() * 1.5}"
+    launch_ranks(Path(__file__).with_name("bucket_rank.py"), count, tmp_path, place, what, killed=who)
+    for rank in set(range(count)) - {who}:
+        assert json.loads((tmp_path / f"report-{rank}.json").read_text()) in ("RankFailed", "WaitTimeout")
+    with contextlib.suppress(errors.NotAStore):
+        require(place, count, kept_steps(place))
+    push([store_of(tmp_path, rank) for rank in range(count)], place)
+    whole = set.intersection(*(set(kept_steps(store_of(tmp_path, rank))) for rank in range(count)))
+    assert set(kept_steps(place)) >= whole
+    require(place, count, kept_steps(place))
+    ondisk.collect(place, age=0)
+    require(place, count, kept_steps(place))

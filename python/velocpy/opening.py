@@ -74,10 +74,10 @@ def open(  # noqa: A001
         Checkpoints of arrays on a device go there first. It needs a host tier. Processes that use the same device have
         each their own budget there: a fraction is one of what those before left.
     archive
-        A directory on storage that all nodes share, ``"s3://bucket/prefix"`` for ranks of one node, or a
-        `velocpy.archive.Destination`, which says more. What this
-        store, and those of the other ranks, make durable in "disk" goes on to it in the background, as by
-        `velocpy.archive.push`; ``Ticket.wait("archive")`` waits until a checkpoint is there. It needs a durable store.
+        A directory on storage that all nodes share, ``"s3://bucket/prefix"``, or a `velocpy.archive.Destination`, which
+        says more. What this store, and those of the other ranks, make durable in "disk" goes on to it in the
+        background, as by `velocpy.archive.push`; ``Ticket.wait("archive")`` waits until a checkpoint is there. It needs
+        a durable store.
     ranks
         With ``archive=``: the communicator of a run whose ranks all make this call, and all close their stores: one of
         mpi4py, or a process group of `torch.distributed`. The store makes a copy of it for itself. None: this process

@@ -97,7 +97,7 @@ def push(
     StoreLocked
         Another process pushes into the archive. Into a bucket: others have changed it again and again meanwhile.
     TierUnavailable
-        The archive is in a bucket, and this build has no program for object stores, or ranks are on several nodes.
+        The archive is in a bucket, and this build has no program for object stores.
     AccessDenied
         The credentials are missing or wrong, or do not allow it.
     WaitTimeout

@@ -1,8 +1,10 @@
-"""What one rank does of a plan: it reads, sends, receives and writes.
+"""What one rank does of a plan: it reads, sends, receives and writes, or uploads.
 
 Senders, receivers and writers are those of the paper (section 4.3). A rank reads what lies in its store, and sends it
 to a leader of the file, from a few buffers; the leader receives into a few buffers, and writes. What lies on the
 leader's own node it reads itself, with the threads that nothing from other nodes needs.
+
+Where the archive is in a bucket, one rank of each node uploads what the node's stores have. No bytes go between ranks.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from .exchange import Bytes, Exchange, Parcel
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["Carrying", "Share"]
+__all__ = ["Carrying", "Share", "Uploading"]
 
 T = TypeVar("T")
 
@@ -53,6 +55,15 @@ class Share(Opened):
     """The part of the core in what a rank does."""
 
     _opens, _closes = "share", "share_close"
+
+    def begin(self, text: bytes) -> None:
+        """Takes a plan, as a text."""
+        self.ask("share_begin", np.frombuffer(bytearray(text), np.uint8))
+
+    def end(self) -> Mapping[str, Any]:
+        """Ends this rank's part of the plan, and returns its report."""
+        report, _ = self.ask("share_end")
+        return report
 
 
 @dataclass(frozen=True)
@@ -193,13 +204,12 @@ class Carrying:
         """
         self._failed = None
         try:
-            self._share.ask("share_begin", np.frombuffer(bytearray(text), np.uint8))
+            self._share.begin(text)
         except BaseException as error:  # the others wait for messages of this rank all the same
             self._failed = error
         self._run(_Work.of(plan, self._others.rank, self._nbytes))
         if self._failed is None:
-            report, _ = self._share.ask("share_end")
-            return report
+            return self._share.end()
         raise self._failed
 
     def _run(self, work: _Work) -> None:
@@ -223,6 +233,36 @@ class Carrying:
         finally:
             if stages.unfinished():
                 _abandoned.append(stages)
+
+
+class Uploading:
+    """Carries out the shares of one rank in the plans of a push into a bucket. It has the calls of `Carrying`.
+
+    Parameters
+    ----------
+    share
+        What of it the core does.
+    senders
+        Goroutines that send parts of a pack; None: the default.
+    """
+
+    def __init__(self, share: Share, senders: int | None) -> None:
+        self._share, self._senders = share, senders
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is left: each call of the core ends its own goroutines."""
+
+    def prepare(self) -> None:
+        """Nothing is needed before the first plan."""
+
+    def carry_out(self, text: bytes, plan: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Carries out a plan, which comes as a text and parsed, and returns what this rank reports of it."""
+        self._share.begin(text)
+        self._share.ask("share_upload", writers=self._senders or 0)
+        return self._share.end()
 
 
 class _Stages:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from velocpy import errors, knobs
-from velocpy.errors import InvalidArgument, InvalidType, RankFailed, TierUnavailable, VelocError
+from velocpy.errors import InvalidArgument, InvalidType, RankFailed, VelocError
 from velocpy.ondisk import Opened, View, bytes_of_path
 from velocpy.store import Store
 
@@ -38,7 +38,7 @@ from .alone import (
     target_of,
 )
 from .exchange import Bytes, Exchange, Parcel
-from .shares import Carrying, Share
+from .shares import Carrying, Share, Uploading
 
 __all__ = ["Renewed", "Run", "joined", "push_together"]
 
@@ -214,7 +214,6 @@ class Run:
         self._others, self._options, self._path, self._told, self._timeout = others, options, path, told, timeout
         self._lowest = others.rank == 0
         self._nodes = self._found_nodes()
-        self._require_one_node()
 
     @property
     def options(self) -> Options:
@@ -235,15 +234,6 @@ class Run:
         if self._others.any_thread and threading.current_thread() is threading.main_thread():
             return sheltered(lambda: self._push_over_nodes(renewed))
         return self._push_over_nodes(renewed)
-
-    def _require_one_node(self) -> None:
-        """Refuses ranks on several nodes where the archive is in a bucket, on every rank."""
-        if buckets.is_place(self._options.archive) and len(set(self._nodes)) > 1:
-            raise TierUnavailable(
-                f"ranks on several nodes cannot push into {self._options.archive} together: one process pushes into a "
-                "bucket, and it reads the stores of all ranks. Nothing was pushed. Push into a directory on storage "
-                "that all nodes share, or let the ranks of each node push into a prefix of their own.", tier="archive",
-            )  # fmt: skip
 
     def _push_on_one_node(self, renewed: Callable[[], Renewed] | None) -> Outcome:
         """A push by the lowest rank, which reads the stores of all."""
@@ -336,14 +326,20 @@ class Run:
             self.decided(lambda: self._open(pushing))
             self._hold(pushing, renewed)
             self.gathered(lambda: share.open(to=bytes_of_path(options.archive), ranks=ranks_of(near), rank=rank))
-            with Carrying(
-                share, self._others, options.buffer, options.buffers, options.writers or _WRITERS, self._timeout
-            ) as carrying:
+            with self._carrying(share) as carrying:
                 self.gathered(carrying.prepare)
                 while self._brought_some(pushing, carrying, nodes):
                     pass
             self.gathered(share.close)
             return _heard(self.decided(lambda: self._finished(pushing, renewed is not None)))
+
+    def _carrying(self, share: Share) -> Carrying | Uploading:
+        options = self._options
+        if buckets.is_place(options.archive):
+            return Uploading(share, options.writers)
+        return Carrying(
+            share, self._others, options.buffer, options.buffers, options.writers or _WRITERS, self._timeout
+        )
 
     def _finished(self, pushing: Pushing, tells: bool) -> dict[str, Any]:
         facts, _ = pushing.ask("push_done")
@@ -351,7 +347,7 @@ class Run:
         pushing.close()
         return _told(outcome)
 
-    def _brought_some(self, pushing: Pushing, carrying: Carrying, nodes: Sequence[int]) -> bool:
+    def _brought_some(self, pushing: Pushing, carrying: Carrying | Uploading, nodes: Sequence[int]) -> bool:
         """Plans, copies and commits; False if nothing is left to be brought."""
         text = self._plan(pushing, nodes)
         plan = json.loads(text)
