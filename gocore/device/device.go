@@ -160,6 +160,7 @@ type Stamp interface {
 // that is behind all work queued for them.
 type Sums interface {
 	Fetch(Lane) error // queues the copy to the host in a lane that is behind the Gather
+	Renew()           // gives up the host memory of an earlier Fetch, which nothing tells the end of; the next one takes other memory
 	Leaves() []uint64 // hashes of the leaves of all pieces with more than one, in order, before Take; nil: none, or not known
 	Take() []uint64   // by piece
 	Discard()

@@ -64,6 +64,13 @@ func (s *sums) Fetch(l device.Lane) error {
 	return l.Copy(s.here.at, s.there.at, int64(s.leaves())*8)
 }
 
+// Renew implements device.Sums. The memory is never used again.
+func (s *sums) Renew() {
+	if !s.there.none() {
+		s.here = block{}
+	}
+}
+
 // Leaves implements device.Sums.
 func (s *sums) Leaves() (all []uint64) {
 	if s.here.none() {

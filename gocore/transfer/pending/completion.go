@@ -88,7 +88,7 @@ func (t *Completion) QueueChecksums(lane device.Lane) error {
 		return nil
 	}
 	if m == nil || t.a.Wait(m) != nil {
-		t.c.lost = true
+		t.c.Sums.Renew()
 	}
 	return t.end(devicememory.Explain(failed))
 }
@@ -100,7 +100,7 @@ func (t *Completion) AwaitChecksums() error {
 	}
 	if t.fetched != nil {
 		if err := t.a.Wait(t.fetched); err != nil {
-			t.c.lost = true
+			t.c.Sums.Renew()
 			return t.end(err)
 		}
 	}

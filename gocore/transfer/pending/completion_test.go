@@ -9,9 +9,10 @@ import (
 )
 
 // counted counts the calls to checksums or to an event that no device has.
-type counted struct{ fetched, taken, discarded, dropped int }
+type counted struct{ fetched, renewed, taken, discarded, dropped int }
 
 func (c *counted) Fetch(device.Lane) error { c.fetched++; return nil }
+func (c *counted) Renew()                  { c.renewed++ }
 func (c *counted) Leaves() []uint64        { return nil }
 func (c *counted) Take() []uint64          { c.taken++; return nil }
 func (c *counted) Discard()                { c.discarded++ }
@@ -21,21 +22,6 @@ func (c *counted) Wait() error             { return nil }
 func (c *counted) Of(device.Lane) bool     { return false }
 func (c *counted) Keep() device.Event      { return c }
 func (c *counted) Drop()                   { c.dropped++ }
-
-// Checksums whose copy to the host has no event behind it are not discarded for reuse, because the copy may still run.
-func TestLostChecksumsAreNotDiscarded(t *testing.T) {
-	for _, astray := range []bool{false, true} {
-		c := &counted{}
-		(&Capture{Event: c, Sums: c, lost: astray}).drop()
-		want := counted{discarded: 1, dropped: 1}
-		if astray {
-			want.discarded = 0
-		}
-		if *c != want {
-			t.Errorf("astray %v: %+v", astray, *c)
-		}
-	}
-}
 
 // eventless is a lane in which no event can be recorded at first.
 type eventless struct {
@@ -51,26 +37,43 @@ func (l *eventless) Event() (device.Event, error) {
 	return l.mark, nil
 }
 
-// Checksums are marked lost when a second attempt to record an event behind their copy fails. After that, as after any other failure, the next
-// goroutine completes the capture.
-func TestChecksumsAreLostWithoutAnEvent(t *testing.T) {
+// Where a second attempt to record an event behind the copy of checksums fails too, the memory that the copy writes to is given up. After that, as after any other
+// failure, the next goroutine completes the capture.
+func TestChecksumsWhoseCopyHasNoEvent(t *testing.T) {
 	for failures := range 4 {
 		sums, behind := &counted{}, &counted{}
 		c := &Capture{Event: &counted{}, Sums: sums}
 		s := &Completion{a: &devicememory.Memory{}, c: c}
 		c.completing.Lock()
 		err := s.QueueChecksums(&eventless{marks: failures, mark: behind})
-		if (err != nil) != (failures > 0) || c.lost != (failures > 1) {
-			t.Errorf("%d failures: %v, astray %v", failures, err, c.lost)
+		if (err != nil) != (failures > 0) {
+			t.Errorf("%d failures: %v", failures, err)
 		}
 		if s.over != (failures > 0) || c.completing.TryLock() != s.over {
 			t.Errorf("%d failures: over %v, or still locked", failures, s.over)
 		}
-		if want := (counted{fetched: 1}); *sums != want {
+		if want := (counted{fetched: 1, renewed: max(0, min(failures-1, 1))}); *sums != want {
 			t.Errorf("%d failures: the checksums were %+v", failures, *sums)
 		}
 		if failures == 1 && behind.dropped != 1 {
 			t.Errorf("the mark was dropped %d times", behind.dropped)
 		}
+	}
+}
+
+// failing is an event that cannot be waited for.
+type failing struct{ counted }
+
+func (f *failing) Wait() error        { return errors.New("lost") }
+func (f *failing) Keep() device.Event { return f }
+
+// Where the wait for the copy fails, the copy may still write: its memory is given up, and not used for other checksums.
+func TestChecksumsWhoseCopyMayNotHaveEnded(t *testing.T) {
+	sums := &counted{}
+	c := &Capture{Event: &counted{}, Sums: sums}
+	s := &Completion{a: &devicememory.Memory{}, c: c, fetched: &failing{}}
+	c.completing.Lock()
+	if err := s.AwaitChecksums(); err == nil || sums.renewed != 1 || sums.taken != 0 || !c.completing.TryLock() {
+		t.Errorf("%v: %+v", err, *sums)
 	}
 }

@@ -20,7 +20,6 @@ type Capture struct {
 	Sums   device.Sums
 
 	completing sync.Mutex // held by the goroutine that completes the capture
-	lost       bool       // the checksums may still be on their way to the host, and no event tells when they have arrived
 }
 
 // Of returns the capture of a version whose bytes have not all been taken; nil once they have.
@@ -47,12 +46,9 @@ func OpenSource(b *checkpoint.Version) *borrow.Source {
 	return nil
 }
 
-// Lost tells whether no event tells when the checksums have arrived at the host. They are not discarded then.
-func (c *Capture) Lost() bool { return c.lost }
-
 // drop releases the event and checksums of a capture that the device has finished.
 func (c *Capture) drop() {
-	if c.Sums != nil && !c.lost {
+	if c.Sums != nil {
 		c.Sums.Discard()
 	}
 	c.Event.Drop()
