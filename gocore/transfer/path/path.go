@@ -11,9 +11,14 @@
 package path
 
 import (
+	"cmp"
 	"errors"
+	"iter"
 	"time"
 
+	"go.uber.org/atomic"
+
+	"velocpy/gocore/base/fanout"
 	"velocpy/gocore/base/memory"
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/cache"
@@ -363,21 +368,48 @@ func isDeviceSlot(end any) bool {
 	return device
 }
 
+// spansAtOnce is how many spans are read at once from a tier that the host cannot address. One span that is no longer than a piece does not use all of a disk.
+const spansAtOnce = 4
+
 // fill lets the source bring the bytes to their place.
 func (p *Path) fill(to []byte) error {
-	for _, span := range p.spans {
-		arrived := func(int64, int64) {}
-		if len(p.stages) > 0 {
-			arrived = func(at, n int64) { p.arrived(span.Offset+at, n) }
-		}
-		if err := p.source.Read(span.Offset, to[span.Offset:span.Offset+span.Bytes], arrived); err != nil {
-			return err
-		}
+	if err := p.fillSpans(to); err != nil {
+		return err
 	}
 	if p.movesEncoded() && p.o.Read != nil { // no stage looks at encoded bytes
 		p.o.Read()
 	}
 	return nil
+}
+
+func (p *Path) fillSpans(to []byte) error {
+	if _, apart := p.source.(*objectSource); apart && len(p.spans) > 1 {
+		var first atomic.Error // a disk that is lost fails all reads alike
+		err := fanout.Do("span reader", spansAtOnce, len(p.spans), func(mine iter.Seq[int]) error {
+			for i := range mine {
+				if err := p.fillSpan(to, p.spans[i]); err != nil {
+					first.CompareAndSwap(nil, err)
+					return err
+				}
+			}
+			return nil
+		})
+		return cmp.Or(first.Load(), err)
+	}
+	for _, span := range p.spans {
+		if err := p.fillSpan(to, span); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Path) fillSpan(to []byte, span model.Span) error {
+	arrived := func(int64, int64) {}
+	if len(p.stages) > 0 {
+		arrived = func(at, n int64) { p.arrived(span.Offset+at, n) }
+	}
+	return p.source.Read(span.Offset, to[span.Offset:span.Offset+span.Bytes], arrived)
 }
 
 // arrived tells the stages of bytes that have come to their place in the sink. Several goroutines may call it at once.

@@ -9,10 +9,8 @@ import (
 	"slices"
 	"sync"
 
-	"go.uber.org/atomic"
-
+	"velocpy/gocore/base/fanout"
 	"velocpy/gocore/base/memory"
-	"velocpy/gocore/base/safego"
 	"velocpy/gocore/policy/aggregation"
 	"velocpy/gocore/tier/disk/durable"
 	"velocpy/gocore/tier/disk/segment"
@@ -107,37 +105,13 @@ func pieces(batch []*task, longest int64) []piece {
 // writers is how many goroutines copy.
 func (o *Options) writers() int { return cmp.Or(o.Writers, DefaultWriters) }
 
-// workers is the function of that name, with as many goroutines as there are writers.
+// workers shares numbers among as many goroutines as there are writers.
 func (o *Options) workers(count int, f func(mine iter.Seq[int]) error) error {
 	return workers(o.writers(), count, f)
 }
 
-// workers shares the numbers below count among goroutines, and returns the errors of all. Each goroutine calls the function once, with the numbers that it gets, in
-// ascending order. After an error in one of them, the others get no more.
 func workers(most, count int, f func(mine iter.Seq[int]) error) error {
-	errs := make([]error, min(most, count))
-	var failed atomic.Bool
-	var next atomic.Int64
-	mine := func(yield func(int) bool) {
-		for !failed.Load() {
-			if i := int(next.Inc() - 1); i >= count || !yield(i) {
-				return
-			}
-		}
-	}
-	var busy sync.WaitGroup
-	for i := range errs {
-		busy.Add(1)
-		errs[i] = safego.ErrPoisoned
-		safego.Go("archive writer", func() {
-			defer busy.Done()
-			if errs[i] = f(mine); errs[i] != nil {
-				failed.Store(true)
-			}
-		})
-	}
-	busy.Wait()
-	return errors.Join(errs...)
+	return fanout.Do("archive writer", most, count, f)
 }
 
 // copyAll copies the rooms of a batch. What cannot be read of a store is damage of the part, or its error.

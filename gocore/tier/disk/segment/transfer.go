@@ -151,24 +151,33 @@ func (t *transfer) runOn(file vfs.File, c piece) error {
 	if !file.Direct() {
 		return straight(file, dir, c.p, c.off)
 	}
-	align := int64(file.Align())
-	address := int64(uintptr(unsafe.Pointer(unsafe.SliceData(c.p))))
-	body := int64(0)
-	if (c.off|address)&(align-1) == 0 {
-		body = int64(len(c.p)) &^ (align - 1)
-		if err := straight(file, dir, c.p[:body], c.off); err != nil {
-			return err
-		}
+	from, to := c.blocks(dir, int64(file.Align()))
+	if err := straight(file, dir, c.p[from:to], c.off+from); err != nil {
+		return err
 	}
-	if body == int64(len(c.p)) {
+	if from == 0 && to == int64(len(c.p)) {
 		return nil
 	}
 	buf := t.space.bounce.take()
 	defer t.space.bounce.give(buf)
 	if dir == write {
-		return writeThrough(file, buf, c.p[body:], c.off+body)
+		return writeThrough(file, buf, c.p[to:], c.off+to)
 	}
-	return readThrough(file, buf, c.p[body:], c.off+body)
+	if err := readThrough(file, buf, c.p[:from], c.off); err != nil {
+		return err
+	}
+	return readThrough(file, buf, c.p[to:], c.off+to)
+}
+
+// blocks is the part of a piece that is transferred without a bounce buffer: whole blocks that lie in memory as in the file. A write has none unless it begins with a block,
+// since the block that it begins inside of is written as a whole.
+func (c *piece) blocks(dir direction, align int64) (from, to int64) {
+	address, bytes := int64(uintptr(unsafe.Pointer(unsafe.SliceData(c.p)))), int64(len(c.p))
+	first := -c.off & (align - 1)
+	if (c.off^address)&(align-1) != 0 || first >= bytes || first > 0 && dir == write {
+		return 0, 0
+	}
+	return first, max(first, (c.off+bytes)&^(align-1)-c.off)
 }
 
 func straight(file vfs.File, dir direction, p []byte, off int64) error {
