@@ -207,7 +207,7 @@ func (p *partial) stageParts(out *Outcome, a *devicememory.Memory) (status.Code,
 		return p.endOnDevice(out, err)
 	}
 	r := b.Reading(p.selected(), p.s.Set.Verifies != config.VerifyOff)
-	beside, err := slots.Beside(b.Layout, true)
+	beside, err := slots.Beside(b.Layout, r.Bytes())
 	if err != nil {
 		return p.endOnDevice(out, err)
 	}

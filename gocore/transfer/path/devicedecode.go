@@ -29,7 +29,7 @@ func (p *Path) decodeToDevice(s *deviceSlot) error {
 			return err
 		}
 	}
-	m, err := slots.Beside(p.version.Layout, false)
+	m, err := slots.Beside(p.version.Layout, p.version.Layout.Slot)
 	if err != nil {
 		return err
 	}

@@ -144,7 +144,7 @@ func (fw *forwarding) wrap(w *object.Whole) (*model.Difference, error) {
 // rewrite encodes the checkpoint without its anchor, which the tier will not get.
 func (fw *forwarding) rewrite(w *object.Whole, anchor *Anchor) (*model.Difference, error) {
 	l, began := fw.version.Layout, time.Now()
-	m, err := slots.Beside(l, false)
+	m, err := slots.Beside(l, l.Slot)
 	if err != nil {
 		return nil, err
 	}

@@ -71,7 +71,7 @@ type gatheredSlot struct {
 
 // gather makes a source of the plain bytes. They are verified: they go to a tier below, where nobody can tell any more what was wrong.
 func (p *Path) gather() (*gatheredSlot, error) {
-	m, err := slots.Beside(p.version.Layout, false)
+	m, err := slots.Beside(p.version.Layout, p.version.Layout.Slot)
 	if err != nil {
 		return nil, err
 	}

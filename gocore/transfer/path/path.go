@@ -282,7 +282,11 @@ func (p *Path) openPrivate(r *Result) (err error) {
 			return err
 		}
 	}
-	if r.Fetched, err = slots.Beside(p.version.Layout, p.reading != nil && p.reading.Wanted.Parts != nil); err != nil {
+	read := p.version.Layout.Slot
+	if p.reading != nil {
+		read = p.reading.Bytes()
+	}
+	if r.Fetched, err = slots.Beside(p.version.Layout, read); err != nil {
 		return err
 	}
 	p.sink = p.to.at(r.Fetched.Bytes(0, r.Fetched.Size()))

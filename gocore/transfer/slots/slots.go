@@ -116,10 +116,13 @@ func CopyHere(c *cache.Cache, direction copier.Direction, gate *borrow.Source, r
 	return gate.Run(job)
 }
 
-// Beside maps memory beside the cache for a slot. If only parts of regions are read, only the pages that are read become resident.
-func Beside(l *checkpoint.Layout, parts bool) (*memory.Mapping, error) {
+// denseShare is the part (as a divisor) of a slot from which on all of its pages may become resident: huge pages are faster to fault in.
+const denseShare = 2
+
+// Beside maps memory beside the cache for a slot, of which so many bytes are read. Where these are few, only the pages that are read become resident.
+func Beside(l *checkpoint.Layout, read int64) (*memory.Mapping, error) {
 	bytes, maps := l.Slot, memory.Map
-	if parts {
+	if read < bytes/denseShare {
 		maps = memory.MapSparse
 	}
 	m, err := maps("private restore", max(bytes, 1))
