@@ -57,6 +57,8 @@ func (c *client) do(ctx context.Context, q *wire.Request, body []byte, r *wire.R
 		return c.AbortMultipartUpload(ctx, q.Bucket, q.Key, q.Upload)
 	case wire.Uploads:
 		return c.uploads(ctx, q, r)
+	case wire.Parts:
+		return c.parts(ctx, q, r)
 	}
 	return errors.New("an operation that this program does not know")
 }
@@ -165,6 +167,21 @@ func (c *client) uploads(ctx context.Context, q *wire.Request, r *wire.Reply) er
 	}
 	for _, x := range got.Uploads {
 		r.Objects = append(r.Objects, wire.Object{Key: x.Key, Upload: x.UploadID, Age: c.counts.age(x.Initiated)})
+	}
+	r.More = got.IsTruncated
+	return nil
+}
+
+// mostListed bounds a listing of parts.
+const mostListed = 1000
+
+func (c *client) parts(ctx context.Context, q *wire.Request, r *wire.Reply) error {
+	got, err := c.ListObjectParts(ctx, q.Bucket, q.Key, q.Upload, q.Number, mostListed)
+	if err != nil {
+		return err
+	}
+	for _, x := range got.ObjectParts {
+		r.Tags = append(r.Tags, wire.Tag{Number: x.PartNumber, ETag: x.ETag, Sum: x.ChecksumCRC32C, Bytes: x.Size})
 	}
 	r.More = got.IsTruncated
 	return nil

@@ -20,6 +20,7 @@ var kinds = map[string]wire.Why{
 	minio.NoSuchKey:               wire.Absent,
 	"InvalidRange":                wire.Absent, // the object is empty
 	"NoSuchUpload":                wire.Absent,
+	"InvalidPart":                 wire.Absent, // another process has sent other bytes
 	minio.NoSuchBucket:            wire.NoBucket,
 	"InvalidBucketName":           wire.NoBucket,
 	minio.AccessDenied:            wire.Denied,

@@ -22,6 +22,7 @@ const (
 	Complete = "complete" // makes an object of Parts of Upload
 	Abort    = "abort"    // gives Upload up
 	Uploads  = "uploads"  // uploads in parts that were begun, of keys that begin with Prefix
+	Parts    = "parts"    // parts of Upload that the server has, behind Number
 )
 
 // Why says what kind of failure a request has met.
@@ -61,6 +62,7 @@ type Tag struct {
 	Number int    `json:"number"`
 	ETag   string `json:"etag"`
 	Sum    string `json:"sum"`
+	Bytes  int64  `json:"bytes,omitempty"` // in a listing
 }
 
 // Object is an object of a listing, or an upload that was begun.
@@ -78,6 +80,7 @@ type Reply struct {
 	Text     string   `json:"text,omitempty"` // of a failure
 	Upload   string   `json:"upload,omitempty"`
 	Tag      Tag      `json:"tag"`
+	Tags     []Tag    `json:"tags,omitempty"`
 	Objects  []Object `json:"objects,omitempty"`
 	More     bool     `json:"more,omitempty"` // the listing goes on behind its last object
 	Requests int64    `json:"requests"`       // that were sent to the server, repeated ones included

@@ -3,6 +3,8 @@ package archive
 import (
 	"fmt"
 
+	"github.com/zeebo/xxh3"
+
 	"velocpy/gocore/policy/aggregation"
 	"velocpy/gocore/tier/disk/bucket"
 )
@@ -16,7 +18,7 @@ func (b *bucketPush) list(plan *Plan, nodes []int) error {
 	parts := p.lacking(under.batch)
 	leaders := aggregation.Representatives(bytesOf(parts), nodes)
 	var contents []*content
-	var lengths []int64
+	var drafts []bucket.Draft
 	for _, node := range leaders {
 		of := make([][]*part, 0, len(node.Ranks))
 		for _, i := range node.Ranks {
@@ -27,7 +29,7 @@ func (b *bucketPush) list(plan *Plan, nodes []int) error {
 			return err
 		}
 		if c.bytes > 0 {
-			contents, lengths = append(contents, c), append(lengths, c.bytes)
+			contents, drafts = append(contents, c), append(drafts, bucket.Draft{Bytes: c.bytes, Content: c.number()})
 			plan.Packs = append(plan.Packs, PlannedPack{Leader: p.ranks[node.Leader].number})
 		}
 	}
@@ -35,7 +37,8 @@ func (b *bucketPush) list(plan *Plan, nodes []int) error {
 	under.lists, _, under.list = listsOf(under.batch)
 	layLists(under.lists, start+int64(len(contents))*bucket.SegmentBytes)
 	var err error
-	if under.packs, err = b.image.Plan(append(lengths, int64(len(under.list)))...); err != nil {
+	last := bucket.Draft{Bytes: int64(len(under.list)), Content: xxh3.Hash(under.list)}
+	if under.packs, err = b.image.Plan(append(drafts, last)...); err != nil {
 		return err
 	}
 	numbers, places := p.number(plan)
@@ -77,6 +80,11 @@ func (b *bucketPush) land(under *planned, reports []Report) error {
 	for _, r := range reports {
 		b.elsewhere = b.elsewhere.Add(r.Costs)
 		conflict = conflict || r.Conflict
+		for k := range r.Packs {
+			if err := under.noteUpload(&r.Packs[k]); err != nil {
+				return err
+			}
+		}
 	}
 	if conflict {
 		return b.repeat(under.batch, fmt.Errorf("%s: %w", b.at.Place(), bucket.ErrConflict))
@@ -86,4 +94,15 @@ func (b *bucketPush) land(under *planned, reports []Report) error {
 		return b.uploadFailed(under.batch, err)
 	}
 	return b.settle(under.batch, under.lists, under.packs)
+}
+
+// noteUpload notes under which ID a rank has uploaded a pack of the plan.
+func (u *planned) noteUpload(as *bucket.Pack) error {
+	for _, x := range u.packs[:len(u.packs)-1] {
+		if x.Number == as.Number && x.Bytes == as.Bytes && x.Commit == as.Commit {
+			x.ID = as.ID
+			return nil
+		}
+	}
+	return fmt.Errorf("a report of pack %d, which is not in the plan", as.Number)
 }

@@ -216,3 +216,45 @@ func TestPacksThatContradictTheirPlan(t *testing.T) {
 		}
 	}
 }
+
+// A push whose process dies while packs are sent leaves parts. The next one sends what is missing, by whichever rank of the node, and names the packs that it finds.
+func TestThePacksOfADeadPushAreResumed(t *testing.T) {
+	for _, nodes := range [][]int{{0, 1}, {0, 0}} {
+		r := newRun(t, 2)
+		for rank := range 2 {
+			r.put(rank, place{"h", model.NumberKey(0)}, state{rank, 0, 40 << 20})
+		}
+		g, server := r.together(nodes, 1), buckettest.New()
+		g.server = server
+		parts := 0
+		server.Before = func(q *wire.Request) error {
+			if q.Op == wire.Part {
+				if parts++; parts == 3 {
+					return fmt.Errorf("cut: %w", unix.ECONNRESET)
+				}
+			}
+			return nil
+		}
+		if _, err := g.push(Options{}); !errors.Is(err, unix.ECONNRESET) {
+			t.Fatal(err)
+		}
+		sent := parts - 1
+		if server.Before = func(q *wire.Request) error {
+			if q.Op == wire.Part {
+				parts++
+			}
+			return nil
+		}; server.Uploads() == 0 {
+			t.Fatal("no parts are left")
+		}
+		parts = 0
+		done, err := g.push(Options{})
+		if err != nil || done.Keys != 1 {
+			t.Fatalf("%+v: %v", done, err)
+		}
+		if all := 6; parts > all-sent+2 || server.Uploads() != 0 { // two senders: the part beside the one that failed may have arrived or not
+			t.Errorf("%d parts of %d are sent again, of which %d were there; %d uploads are left", parts, all, sent, server.Uploads())
+		}
+		g.require(r.complete(nil))
+	}
+}

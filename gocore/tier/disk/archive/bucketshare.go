@@ -13,6 +13,7 @@ import (
 type bucketShare struct {
 	at         *bucket.Bucket
 	recognized bool
+	uploaded   []bucket.Pack
 	conflict   bool         // another process has collected what was being uploaded
 	told       bucket.Costs // in earlier reports
 }
@@ -41,7 +42,8 @@ func (b *bucketShare) recognize(store [16]byte) error {
 func (b *bucketShare) tell(report *Report) {
 	costs := b.at.Costs()
 	report.Conflict, report.Costs = b.conflict, bucket.Costs{Requests: costs.Requests - b.told.Requests, Sent: costs.Sent - b.told.Sent, Received: costs.Received - b.told.Received}
-	b.conflict, b.told = false, costs
+	report.Packs = b.uploaded
+	b.uploaded, b.conflict, b.told = nil, false, costs
 }
 
 // Upload uploads the packs of the plan that this rank uploads, each by so many senders; 0: DefaultWriters.
@@ -72,6 +74,7 @@ func (s *Share) Upload(senders int) error {
 		if err != nil {
 			return err
 		}
+		s.bucket.uploaded = append(s.bucket.uploaded, x.Pack)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"encoding/binary"
 	"errors"
 	"iter"
 	"slices"
@@ -59,6 +60,21 @@ func newContent() *content { return &content{hash: xxh3.New()} }
 func (c *content) add(x *part, m *move) {
 	c.bytes += m.room.End - m.room.From
 	c.rooms = append(c.rooms, &chunk{of: x, move: m})
+}
+
+// number is a number that another content has not: it tells of whose rows the bytes are, and where they lie in the ranks' stores.
+func (c *content) number() uint64 {
+	hash := xxh3.New()
+	for _, x := range c.rooms {
+		store := x.of.of.from.About().Store
+		p := append([]byte(nil), store[:]...)
+		for _, n := range []uint64{uint64(x.of.of.number), x.of.row.Serial, uint64(x.move.room.From), uint64(x.move.room.End)} {
+			p = binary.LittleEndian.AppendUint64(p, n)
+		}
+		_, _ = hash.Write(p) // it never fails
+	}
+	_, _ = hash.Write(c.numbers)
+	return hash.Sum64()
 }
 
 // upload uploads the content as a pack.

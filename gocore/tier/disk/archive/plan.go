@@ -79,8 +79,9 @@ type Report struct {
 	Gone   []int    `json:"gone"`   // the store does not have the version any more
 	Failed []Failed `json:"failed"` // reading has failed in another way
 
-	Conflict bool         `json:"conflict"` // another process has collected what the rank was uploading
-	Costs    bucket.Costs `json:"costs"`    // of what it has uploaded
+	Packs    []bucket.Pack `json:"packs"`    // that it has uploaded
+	Conflict bool          `json:"conflict"` // another process has collected what the rank was uploading
+	Costs    bucket.Costs  `json:"costs"`    // of what it has uploaded
 }
 
 // Failed is why a part could not be read.

@@ -44,7 +44,11 @@ func read(t fataler, server bucket.Server) (*bucket.Image, []string) {
 
 // uploaded uploads the next packs, of so many bytes each, with one content.
 func uploaded(b *bucket.Bucket, image *bucket.Image, content byte, lengths ...int64) ([]*bucket.Pack, error) {
-	all, err := image.Plan(lengths...)
+	var drafts []bucket.Draft
+	for _, n := range lengths {
+		drafts = append(drafts, bucket.Draft{Bytes: n, Content: uint64(content)})
+	}
+	all, err := image.Plan(drafts...)
 	for _, x := range all {
 		err = errors.Join(err, b.Upload(x, 2, fill(content)))
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"strings"
 
 	"github.com/zeebo/xxh3"
 )
@@ -22,6 +23,16 @@ type Pack struct {
 }
 
 func (x *Pack) key() string { return fmt.Sprintf("%s%016x-%s", packsAt, ^x.Commit, x.ID) }
+
+// alike is how the keys of packs begin that were planned for this commit with this content.
+func (x *Pack) alike() string { return strings.TrimSuffix(x.key(), x.ID.String()[16:]) }
+
+// idOf is the ID in a pack's key.
+func idOf(key string) (i id, ok bool) {
+	_, digits, _ := strings.Cut(key, "-")
+	p, err := hex.DecodeString(digits)
+	return i, err == nil && copy(i[:], p) == len(i) && len(p) == len(i)
+}
 
 // file is a file of the catalog.
 type file struct {

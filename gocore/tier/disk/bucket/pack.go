@@ -2,6 +2,7 @@ package bucket
 
 import (
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -22,17 +23,24 @@ func (i *Image) lastPack() uint64 {
 	return 0
 }
 
-// Plan plans the next packs, of so many bytes each, for the next commit. Other processes may upload them.
-func (i *Image) Plan(bytes ...int64) (all []*Pack, err error) {
+// Draft is what a pack is planned by. Packs with different bytes have different numbers in Content, as far as possible.
+type Draft struct {
+	Bytes   int64
+	Content uint64
+}
+
+// Plan plans the next packs for the next commit. Other processes may upload them.
+func (i *Image) Plan(drafts ...Draft) (all []*Pack, err error) {
 	last := i.lastPack()
-	if last+uint64(len(bytes)) > mostPacks {
+	if last+uint64(len(drafts)) > mostPacks {
 		return nil, fmt.Errorf("%s: %w", i.at.Place(), ErrFull)
 	}
-	for k, n := range bytes {
-		x := &Pack{Number: last + 1 + uint64(k), Commit: i.number + 1, Bytes: n}
+	for k, d := range drafts {
+		x := &Pack{Number: last + 1 + uint64(k), Commit: i.number + 1, Bytes: d.Bytes}
 		if x.ID, err = draw(); err != nil {
 			return nil, err
 		}
+		binary.BigEndian.PutUint64(x.ID[:], d.Content)
 		all = append(all, x)
 	}
 	return all, nil
@@ -53,6 +61,9 @@ func (x *Pack) Offset() int64 { return x.File() * SegmentBytes }
 
 // Upload uploads a pack. fill is called with one buffer after another, and fills them with the pack's bytes in their order. Buffers are sent by so many
 // goroutines. After an error, nothing of it is in the archive. It fails with ErrConflict if another process has collected the parts.
+//
+// If a process has sent parts of a pack with this content, and has died or failed then, Upload goes on with them: the pack gets the ID of that one. A part is sent again
+// unless the server has one of the same length and checksum.
 func (b *Bucket) Upload(x *Pack, senders int, fill func(p []byte) error) error {
 	length := int64(partBytes)
 	for length*mostParts < x.Bytes {
@@ -62,7 +73,7 @@ func (b *Bucket) Upload(x *Pack, senders int, fill func(p []byte) error) error {
 	if x.Bytes <= length {
 		return u.once(x.Bytes, fill)
 	}
-	err := u.inParts(x.Bytes, length, senders, fill)
+	err := u.inParts(x, length, senders, fill)
 	if errors.Is(err, errAbsent) {
 		err = fmt.Errorf("%w: %w", ErrConflict, err) // the other process has made a commit before
 	}
@@ -73,11 +84,13 @@ func (b *Bucket) Upload(x *Pack, senders int, fill func(p []byte) error) error {
 type upload struct {
 	at     *Bucket
 	key    string
-	number string // that the server has given it
+	number string           // that the server has given it
+	has    map[int]wire.Tag // parts that another process has sent, by their numbers
 
-	mu   sync.Mutex
-	tags []wire.Tag
-	err  error
+	mu     sync.Mutex
+	tags   []wire.Tag
+	err    error
+	unfull bool // a buffer could not be filled
 }
 
 // once uploads an object by one request.
@@ -98,23 +111,65 @@ func (u *upload) once(bytes int64, fill func(p []byte) error) (err error) {
 }
 
 // inParts uploads an object in parts.
-func (u *upload) inParts(bytes, length int64, senders int, fill func(p []byte) error) (err error) {
-	r, _, err := u.at.ask(wire.Request{Op: wire.Begin, Key: u.at.prefix + u.key}, nil, nil)
-	if err != nil {
+func (u *upload) inParts(x *Pack, length int64, senders int, fill func(p []byte) error) error {
+	if err := u.begin(x); err != nil {
 		return err
 	}
-	u.number = r.Upload
+	bytes := x.Bytes
 	if err := u.parts(bytes, length, senders, fill); err != nil {
-		_, _, failed := u.at.ask(wire.Request{Op: wire.Abort, Key: u.at.prefix + u.key, Upload: u.number}, nil, nil)
-		if failed != nil {
-			err = fmt.Errorf("%w (its parts stay until the next push: %w)", err, failed)
-		}
-		return err
+		return u.leave(err)
 	}
 	slices.SortFunc(u.tags, func(a, b wire.Tag) int { return cmp.Compare(a.Number, b.Number) })
-	_, _, err = u.at.ask(wire.Request{Op: wire.Complete, Key: u.at.prefix + u.key, Upload: u.number, Parts: u.tags}, nil, nil)
+	_, _, err := u.at.ask(wire.Request{Op: wire.Complete, Key: u.at.prefix + u.key, Upload: u.number, Parts: u.tags}, nil, nil)
 	if err != nil && u.there(bytes) {
 		return nil // the reply was lost
+	}
+	return err
+}
+
+// begin goes on with an upload of the same content, or begins one. Where uploads cannot be listed, it begins one.
+func (u *upload) begin(x *Pack) error {
+	r, _, err := u.at.ask(wire.Request{Op: wire.Uploads, Prefix: u.at.prefix + x.alike()}, nil, nil)
+	if err == nil {
+		for _, left := range u.at.below(r.Objects) {
+			id, isPack := idOf(left.Key)
+			if !isPack || u.know(left) != nil {
+				continue // it has ended meanwhile
+			}
+			x.ID, u.key, u.number = id, left.Key, left.Upload
+			return nil
+		}
+	}
+	u.has = nil
+	r, _, err = u.at.ask(wire.Request{Op: wire.Begin, Key: u.at.prefix + u.key}, nil, nil)
+	u.number = r.Upload
+	return err
+}
+
+// know lists the parts of an upload.
+func (u *upload) know(left wire.Object) error {
+	u.has = map[int]wire.Tag{}
+	for last, more := 0, true; more; {
+		r, _, err := u.at.ask(wire.Request{Op: wire.Parts, Key: u.at.prefix + left.Key, Upload: left.Upload, Number: last}, nil, nil)
+		if err != nil {
+			return err
+		}
+		for _, tag := range r.Tags {
+			u.has[tag.Number], last = tag, tag.Number
+		}
+		more = r.More && len(r.Tags) > 0
+	}
+	return nil
+}
+
+// leave ends an upload that has failed. What was sent stays for the next push, unless it is the pack's bytes that cannot be had.
+func (u *upload) leave(err error) error {
+	if !u.unfull {
+		return fmt.Errorf("%w (the parts that have arrived stay for the next push)", err)
+	}
+	_, _, failed := u.at.ask(wire.Request{Op: wire.Abort, Key: u.at.prefix + u.key, Upload: u.number}, nil, nil)
+	if failed != nil {
+		err = fmt.Errorf("%w (its parts stay until the next push: %w)", err, failed)
 	}
 	return err
 }
@@ -168,6 +223,7 @@ func (u *upload) parts(bytes, length int64, senders int, fill func(p []byte) err
 		m := <-free
 		p := m.Bytes(0, min(length, bytes-int64(number-1)*length))
 		if err := fill(p); err != nil {
+			u.unfull = true
 			u.fail(err)
 			break
 		}
@@ -185,13 +241,17 @@ func (u *upload) send(x part) (err error) {
 		return nil
 	}
 	q := wire.Request{Op: wire.Part, Key: u.at.prefix + u.key, Upload: u.number, Number: x.number, Sum: sumOf(x.bytes)}
-	r, _, err := u.at.ask(q, x.bytes, nil)
-	if err != nil {
-		return err
+	tag, has := u.has[x.number]
+	if !has || tag.Sum != q.Sum || tag.Bytes != int64(len(x.bytes)) {
+		r, _, err := u.at.ask(q, x.bytes, nil)
+		if err != nil {
+			return err
+		}
+		tag = r.Tag
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.tags = append(u.tags, r.Tag)
+	u.tags = append(u.tags, tag)
 	return nil
 }
 

@@ -110,14 +110,35 @@ func (d *Double) answer(q *wire.Request, body, into []byte, r *wire.Reply) int {
 		}
 		var whole []byte
 		for _, tag := range q.Parts {
+			if sumOf(d.uploads[q.Upload][tag.Number]) != tag.Sum {
+				r.Why = wire.Absent // another process has sent other bytes
+				return 0
+			}
 			whole = append(whole, d.uploads[q.Upload][tag.Number]...)
 		}
 		d.Objects[q.Key] = whole
 		delete(d.uploads, q.Upload)
 	case wire.Abort:
 		delete(d.uploads, q.Upload)
+	case wire.Parts:
+		if d.uploads[q.Upload] == nil {
+			r.Why = wire.Absent
+			return 0
+		}
+		for number, body := range d.uploads[q.Upload] {
+			if number > q.Number {
+				r.Tags = append(r.Tags, wire.Tag{Number: number, Sum: sumOf(body), Bytes: int64(len(body))})
+			}
+		}
+		slices.SortFunc(r.Tags, func(a, b wire.Tag) int { return a.Number - b.Number })
+		if most := 2; len(r.Tags) > most { // short pages
+			r.Tags, r.More = r.Tags[:most], true
+		}
 	case wire.Uploads:
 		for number := range d.uploads {
+			if !strings.HasPrefix(number, q.Prefix) {
+				continue
+			}
 			r.Objects = append(r.Objects, wire.Object{Key: strings.Fields(number)[0], Upload: number, Age: d.Age})
 		}
 	}
