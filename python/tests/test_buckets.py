@@ -568,7 +568,7 @@ def killed_at(proxy: Proxy, number: int, carried_out: bool, *arguments: str) -> 
     def choose(request: Request) -> Fault | None:
         if request.number - began != number:
             return None
-        return Fault(after=kill, lose_reply=True) if carried_out else Fault(before=kill, status=503)
+        return Fault(after=kill, lose_reply=True) if carried_out else Fault(before=kill, status=403)
 
     proxy.fault = choose
     process.wait()
