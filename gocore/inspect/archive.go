@@ -23,7 +23,7 @@ func (d *Desk) push(q *Request) ([]byte, error) {
 	if q.To == "" || len(q.Ranks) == 0 {
 		return nil, fmt.Errorf("%w: no archive, or no ranks", ErrRequest)
 	}
-	o := archive.Options{Files: q.Files, Writers: q.Writers, Leaders: q.Leaders, Partial: q.Partial}
+	o := archive.Options{Files: q.Files, Writers: q.Writers, Leaders: q.Leaders, Stripe: q.Stripe, Partial: q.Partial}
 	if q.Histories != nil {
 		o.Histories = []string{}
 	}

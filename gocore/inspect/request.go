@@ -43,6 +43,7 @@ type Request struct {
 	Files     int     `json:"files"`     // 0: those that are there, or one
 	Writers   int     `json:"writers"`   // 0: the default
 	Leaders   int     `json:"leaders"`   // by plans: ranks that write into one file; 0: the default
+	Stripe    int64   `json:"stripe"`    // bytes; 0: the default
 	Partial   bool    `json:"partial"`   // keys that not all ranks have, too
 	Histories []Bytes `json:"histories"` // null: all
 

@@ -324,6 +324,11 @@ def test_bad_calls(tmp_path: Path) -> None:
         push(stores, archive, files=131073)
     with pytest.raises(errors.InvalidArgument, match="number of ranks 2"):
         push(stores, archive, files=3)
+    for stripe in (0, 4097, "2GiB"):
+        with pytest.raises(errors.InvalidArgument, match="stripe"):
+            push(stores, archive, stripe=stripe)
+    with pytest.raises(errors.InvalidArgument, match="stripe"):
+        push(stores, "s3://bucket/run", stripe="1MiB")
     for wrong in ([None, stores[0]], {*stores}, b"path"):
         with pytest.raises(errors.InvalidType):
             push(wrong, archive)
@@ -351,7 +356,7 @@ def test_bad_calls(tmp_path: Path) -> None:
     with pytest.raises(errors.ForeignDirectory):
         push(stores, tmp_path / "notes")
     assert push(stores, archive, histories=[]).keys == 0
-    push(stores, archive)
+    push(stores, archive, stripe="64KiB")
     with pytest.raises(errors.InvalidArgument, match="part of another"):
         push([archive], tmp_path / "second")
     with pytest.raises(errors.InvalidArgument, match="rank"):

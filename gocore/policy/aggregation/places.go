@@ -10,8 +10,9 @@ const (
 	// LongestStream bounds the checkpoints that one writer copies from the beginning to the end, which lets it compare them with their checksums meanwhile. Longer ones
 	// are copied by several writers, and read back.
 	LongestStream = 64 << 20
-	// Align is where the bytes of a batch begin in a file, if there are that many: they share no stripe of a parallel file system with those of the batch before.
-	Align = 1 << 20
+	// Stripe is the default length of the stripes of a parallel file system. Bytes of one batch share none with those of another, and those of one node none with those of
+	// another, if there are as many.
+	Stripe = 1 << 20
 	// FilesAtOnce is the number of files of an archive that are made at once. Each waits for a sync.
 	FilesAtOnce = 32
 )
@@ -21,12 +22,25 @@ func TakesMore(bytes int64, parts, files int) bool {
 	return bytes < BatchBytes*int64(files) && parts < BatchParts
 }
 
-// Begin is where so many bytes begin in a file whose free room begins at an offset.
-func Begin(free, bytes int64) int64 {
-	if bytes < Align {
-		return free
+// Lay lays bytes of ranks one behind the other in a file whose free room begins at an offset, and returns where those of each rank begin, and where all end. Neighbours
+// of one node stay together; nodes nil: all are of one. What a node has begins at a multiple of the stripe, if it is as long.
+func Lay(free int64, bytes []int64, nodes []int, stripe int64) (begins []int64, end int64) {
+	end = free
+	for from := 0; from < len(bytes); {
+		to, sum := from, int64(0)
+		for ; to < len(bytes) && (nodes == nil || nodes[to] == nodes[from]); to++ {
+			sum += bytes[to]
+		}
+		if sum >= stripe {
+			end = (end + stripe - 1) / stripe * stripe
+		}
+		for _, n := range bytes[from:to] {
+			begins = append(begins, end)
+			end += n
+		}
+		from = to
 	}
-	return (free + Align - 1) / Align * Align
+	return begins, end
 }
 
 // ByTurns is the order in which pieces of files are copied: the files by turns, and each from its beginning to its end.

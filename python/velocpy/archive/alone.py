@@ -82,6 +82,7 @@ class Options(NamedTuple):
     buffer: int
     buffers: int
     leaders: int | None
+    stripe: int | None = None
 
     def for_ranks(self, ranks: int) -> Options:
         """These, if so many ranks can have them."""
@@ -150,6 +151,7 @@ def request_of(options: Options) -> dict[str, Any]:
         "files": options.files or 0,
         "writers": options.writers or 0,
         "leaders": options.leaders or 0,
+        "stripe": options.stripe or 0,
         "partial": options.partial,
         "histories": None if options.histories is None else [bytes_of_text(name) for name in options.histories],
     }

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Destination"]
 
-#: The most files that an archive has, the most goroutines, each with 4 MiB, that copy, and the most buffers.
+#: The most files that an archive has, the most goroutines, each with 4 MiB, that copy, and the most buffers. Then the
+#: longest buffer, and the longest stripe.
 _MOST_FILES, _MOST_WRITERS, _MOST_BUFFERS = 1 << 17, 1 << 10, 1 << 8
 _MOST_BUFFER = 1 << 30
 
@@ -60,6 +61,7 @@ class Destination:
     leaders: int | None = None
     buffer: int | str | None = None
     buffers: int | None = None
+    stripe: int | str | None = None
     #: Seconds between two looks at whether a rank has something new, at least, and as many as the last push has taken.
     #: All ranks look together.
     every: float = 1.0
@@ -80,15 +82,16 @@ class Destination:
             None if self.writers is None else _at_most("writers", self.writers, _MOST_WRITERS),
             bool(self.partial),
             None if self.histories is None else tuple(sorted(set(_names(self.histories)))),
-            _BUFFER if self.buffer is None else _whole_pages(self.buffer),
+            _BUFFER if self.buffer is None else _whole_pages("buffer", self.buffer),
             _BUFFERS if self.buffers is None else _at_most("buffers", self.buffers, _MOST_BUFFERS),
             None if self.leaders is None else require_whole("leaders", self.leaders, 1),
+            None if self.stripe is None else _whole_pages("stripe", self.stripe),
         )
 
     def _place(self) -> Path | str:
         if not buckets.is_place(self.path):
             return store_path(self.path, None, "archive")
-        for name, given in ("files", self.files), ("leaders", self.leaders):
+        for name, given in ("files", self.files), ("leaders", self.leaders), ("stripe", self.stripe):
             if given is not None:
                 raise InvalidArgument(
                     f"{name} is {given!r}, and an archive in a bucket has no files that ranks share. Leave it out. "
@@ -109,11 +112,11 @@ def _at_most(name: str, value: Any, most: int) -> int:
     return number
 
 
-def _whole_pages(buffer: int | str) -> int:
-    nbytes = parse_size(buffer, "buffer")
+def _whole_pages(name: str, given: int | str) -> int:
+    nbytes = parse_size(given, name)
     if not mmap.PAGESIZE <= nbytes <= _MOST_BUFFER or nbytes % mmap.PAGESIZE:
         raise InvalidArgument(
-            f"buffer is {buffer!r}; give a multiple of {mmap.PAGESIZE} bytes, at most {_MOST_BUFFER >> 30} GiB."
+            f"{name} is {given!r}; give a multiple of {mmap.PAGESIZE} bytes, at most {_MOST_BUFFER >> 30} GiB."
         )
     return nbytes
 

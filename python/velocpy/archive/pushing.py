@@ -34,6 +34,7 @@ def push(
     leaders: int | None = None,
     buffer: int | str | None = None,
     buffers: int | None = None,
+    stripe: int | str | None = None,
     timeout: float | None = None,
 ) -> Pushed:
     """Brings the checkpoints of all ranks that an archive lacks into the archive.
@@ -74,6 +75,10 @@ def push(
     buffer, buffers
         Where ranks are on several nodes: bytes of a message, as a number or a text like ``"4MiB"``, in whole pages; and
         how many of them a rank has for sending, and as many again for receiving, 1 to 256. None: 4 MiB and 8.
+    stripe
+        Bytes of a stripe of the file system with the archive, as a number or a text like ``"4MiB"``, in whole pages.
+        What a push writes, and of ranks on several nodes what each node writes, begins at a multiple of it in its file,
+        if there is as much: no two nodes write to one stripe then. None: 1 MiB.
     timeout
         Seconds to wait for an open store to become durable, and with ``ranks=`` for the other ranks, and for the lowest
         while it pushes; None: as long as it takes.
@@ -125,7 +130,7 @@ def push(
     """
 
     def options() -> Options:
-        return Destination(archive, files, partial, histories, writers, leaders, buffer, buffers)._options()
+        return Destination(archive, files, partial, histories, writers, leaders, buffer, buffers, stripe)._options()
 
     if ranks is not None:
         return push_together(exchange_of(ranks, timeout), stores, options, timeout)

@@ -44,10 +44,12 @@ def ranks_of(stores: Sequence[str]) -> dict[int, str]:
 @click.option("--files", type=click.IntRange(min=1), help="Append to N files.  [default: those there are, or 1]")
 @click.option("--history", "histories", multiple=True, metavar="NAME", help="Of this history alone; may be repeated.")
 @click.option("--partial", is_flag=True, help="Also keys that not all ranks have.")
+@click.option("--stripe", metavar="SIZE", help="Of the file system: begin at its multiples.  [default: 1MiB]")
 @json_option
 def push(
-    stores: tuple[str, ...], archive: str, files: int | None, histories: tuple[str, ...], partial: bool, as_json: bool
-) -> None:
+    stores: tuple[str, ...], archive: str, files: int | None, histories: tuple[str, ...], partial: bool,
+    stripe: str | None, as_json: bool,
+) -> None:  # fmt: skip
     """Bring what the STORES of all ranks have, and an ARCHIVE lacks, into it.
 
     ARCHIVE is a directory, or s3://bucket/prefix. The number at the end of a store's name is its rank; where these are
@@ -57,7 +59,7 @@ def push(
     from velocpy.archive import push as bring
 
     ranks = ranks_of(stores)
-    got = bring(ranks, archive, files=files, partial=partial, histories=histories or None)
+    got = bring(ranks, archive, files=files, partial=partial, histories=histories or None, stripe=stripe)
     if as_json:
         click.echo(message("push", {"ranks": sorted(ranks)} | asdict(got)))
     else:

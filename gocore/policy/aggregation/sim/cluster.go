@@ -108,6 +108,7 @@ type Push struct {
 	Writers int   // threads of a rank that read and write
 	Buffer  int64 // bytes of a message
 	Buffers int   // of a rank for receiving, and as many for sending
+	Front   int64 // where the bytes of checkpoints begin in a file
 }
 
 // Default is the push of velocpy.archive.push with its defaults: 8 threads, 8 buffers of 4 MiB, and so many leaders that every node leads.

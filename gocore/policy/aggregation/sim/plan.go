@@ -34,12 +34,16 @@ func Copies(p Push) (plans [][]Copy, err error) {
 type planner struct {
 	push *Push
 	left int     // keys
-	free []int64 // by file: where its free room begins
+	free []int64 // by file: where its free room begins in it
 	most int     // leaders of a file
 }
 
 func newPlanner(p *Push) *planner {
-	return &planner{push: p, left: p.Keys, free: make([]int64, p.Files), most: p.Leaders}
+	l := &planner{push: p, left: p.Keys, free: make([]int64, p.Files), most: p.Leaders}
+	for file := range l.free {
+		l.free[file] = p.Front
+	}
+	return l
 }
 
 // batch takes the keys of a batch that is copied into so many files at once.
@@ -77,7 +81,11 @@ func (l *planner) next(keys int, nodes []int) *plan {
 				plan.leaders = append(plan.leaders, leader{file, from + rank})
 			}
 		}
-		files[file] = l.lay(file, from, writers, keys, nodes == nil)
+		var of []int
+		if nodes != nil {
+			of = nodes[from:end]
+		}
+		files[file] = l.lay(file, from, writers, of, keys)
 		for i := range files[file] {
 			x := &files[file][i]
 			if x.Reader = x.Writer; nodes != nil {
@@ -90,29 +98,29 @@ func (l *planner) next(keys int, nodes []int) *plan {
 	return plan
 }
 
-// lay lays what ranks have for a file one behind the other. Ranks are those from one on, as many as there are writers, which are counted from it, too. If it is to be cut,
-// several writers copy what is long.
-func (l *planner) lay(file, from int, writers []int, keys int, cut bool) (pieces []Copy) {
-	sum := int64(0)
+// lay lays what ranks have for a file one behind the other. Ranks are those from one on, as many as there are writers, which are counted from it, too. Without nodes, one
+// process copies everything: several writers copy what is long.
+func (l *planner) lay(file, from int, writers, nodes []int, keys int) (pieces []Copy) {
+	bytes := make([]int64, len(writers))
 	for i := range writers {
-		sum += l.push.Bytes[from+i] * int64(keys)
+		bytes[i] = l.push.Bytes[from+i] * int64(keys)
 	}
-	at := aggregation.Begin(l.free[file], sum)
+	begins, end := aggregation.Lay(l.free[file], bytes, nodes, aggregation.Stripe)
+	l.free[file] = end
 	for i, writer := range writers {
-		rank := from + i
+		rank, at := from+i, begins[i]-l.push.Front
 		for range keys {
 			whole := Copy{Rank: rank, File: file, Writer: from + writer, At: at, Bytes: l.push.Bytes[rank]}
 			at += whole.Bytes
 			switch {
 			case whole.Bytes == 0:
-			case cut:
+			case nodes == nil:
 				pieces = append(pieces, whole.pieces()...)
 			default:
 				pieces = append(pieces, whole)
 			}
 		}
 	}
-	l.free[file] = at
 	return pieces
 }
 

@@ -69,6 +69,7 @@ type Options struct {
 	Files     int      // that the checkpoints are appended to; 0: those that the archive has, or one
 	Writers   int      // 0: DefaultWriters
 	Leaders   int      // by plans: the most ranks that write into one file; 0: as many as let every node lead
+	Stripe    int64    // what one node writes begins at a multiple of it in a file; 0: aggregation.Stripe
 	Partial   bool     // keys that not all ranks have are brought too
 	Histories []string // that are brought; nil: all
 }
@@ -418,7 +419,7 @@ func (p *Push) bring() error {
 	if p.bucket != nil {
 		return p.bucket.upload(batch)
 	}
-	if err := p.place(batch); err != nil {
+	if err := p.place(batch, nil); err != nil {
 		return err
 	}
 	if err := p.copyAll(batch); err != nil {

@@ -94,11 +94,11 @@ func (p *Push) noteKeys(batch []*task) {
 // writeLists writes the lists of ranks of keys into the first file, and returns the changes that commit them.
 func (p *Push) writeLists(batch []*task) (all []*durable.Change, err error) {
 	all, sizes, bytes := listsOf(batch)
-	at, err := p.take(0, sizes)
+	begins, err := p.take(0, sizes, nil)
 	if err != nil {
 		return nil, err
 	}
-	layLists(all, at)
+	layLists(all, begins[0])
 	return all, p.to.Space().Write(all[0].Off, bytes)
 }
 

@@ -172,7 +172,7 @@ func TestAPushBesideWriters(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		batch, err := p.next(1)
 		if err == nil {
-			err = p.place(batch)
+			err = p.place(batch, nil)
 		}
 		meddle := func() {
 			for range random.IntN(4) {

@@ -1,14 +1,17 @@
 package archive
 
 import (
+	"cmp"
 	"fmt"
 
 	"velocpy/gocore/policy/aggregation"
+	"velocpy/gocore/tier/disk/catalog"
 	"velocpy/gocore/tier/disk/segment"
 )
 
-// place finds room for what a batch brings. Neighbouring ranks go to one file, one behind the other, and files get bytes as equally as that allows.
-func (p *Push) place(batch []*task) error {
+// place finds room for what a batch brings. Neighbouring ranks go to one file, one behind the other, and files get bytes as equally as that allows. nodes are those of the
+// ranks, if they write themselves; nil: one process does.
+func (p *Push) place(batch []*task, nodes []int) error {
 	bytes := make([]int64, len(p.ranks))
 	each := func(f func(rank int, m *move)) {
 		for _, t := range batch {
@@ -20,17 +23,18 @@ func (p *Push) place(batch []*task) error {
 		}
 	}
 	each(func(rank int, m *move) { bytes[rank] += m.room.End - m.room.From })
-	next := make([]int64, len(p.ranks)) // by rank: where its next room begins
-	from := 0
+	var next []int64 // by rank: where its next room begins
 	for file, end := range aggregation.Groups(bytes, len(p.ends)) {
-		at, err := p.take(file, bytes[from:end])
+		from := len(next)
+		var of []int
+		if nodes != nil {
+			of = nodes[from:end]
+		}
+		begins, err := p.take(file, bytes[from:end], of)
 		if err != nil {
 			return err
 		}
-		for ; from < end; from++ {
-			next[from] = at
-			at += bytes[from]
-		}
+		next = append(next, begins...)
 	}
 	each(func(rank int, m *move) {
 		p.lay(p.ranks[rank].number, m, next[rank])
@@ -40,18 +44,19 @@ func (p *Push) place(batch []*task) error {
 	return nil
 }
 
-// take takes room behind the end of a file.
-func (p *Push) take(file int, bytes []int64) (at int64, err error) {
-	sum := int64(0)
-	for _, n := range bytes {
-		sum += n
+// take takes room behind the end of a file, for several ranks, and returns where that of each begins.
+func (p *Push) take(file int, bytes []int64, nodes []int) (begins []int64, err error) {
+	start := int64(file)*segmentBytes - p.to.InFile(catalog.Extent{}) // where the file would begin in the space: stripes are counted from there
+	begins, end := aggregation.Lay(p.ends[file]-start, bytes, nodes, cmp.Or(p.o.Stripe, aggregation.Stripe))
+	for i := range begins {
+		begins[i] += start
+		if bytes[i] > 0 {
+			p.wrote[file] = true
+		}
 	}
-	at = aggregation.Begin(p.ends[file], sum)
-	if sum > int64(file+1)*segmentBytes-at {
-		return 0, fmt.Errorf("%s: %w", segment.FileName(uint64(file)+1), ErrFull)
+	if end += start; end > int64(file+1)*segmentBytes {
+		return nil, fmt.Errorf("%s: %w", segment.FileName(uint64(file)+1), ErrFull)
 	}
-	if p.ends[file] = at + sum; sum > 0 {
-		p.wrote[file] = true
-	}
-	return at, nil
+	p.ends[file] = end
+	return begins, nil
 }

@@ -146,7 +146,7 @@ func (p *Push) begin(plan *Plan, batch []*task, nodes []int) error {
 		p.under = &planned{batch: batch}
 		return p.bucket.list(plan, nodes)
 	}
-	if err := p.place(batch); err != nil {
+	if err := p.place(batch, nodes); err != nil {
 		return err
 	}
 	p.under = &planned{batch: batch}

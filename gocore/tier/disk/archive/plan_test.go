@@ -1,10 +1,12 @@
 package archive
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -15,6 +17,7 @@ import (
 	"velocpy/gocore/base/memory"
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
+	"velocpy/gocore/policy/aggregation"
 	"velocpy/gocore/tier/disk/bucket"
 	"velocpy/gocore/tier/disk/bucket/buckettest"
 	"velocpy/gocore/tier/disk/catalog"
@@ -623,5 +626,66 @@ func TestALeaderSyncsBeforeItReports(t *testing.T) {
 	}
 	if _, err := s.End(); !errors.Is(err, unix.EIO) {
 		t.Errorf("a sync has failed, and the report says %v", err)
+	}
+}
+
+// What each node writes begins at a multiple of the stripe in its file, also behind an earlier push, and so does what one process writes.
+func TestWhereStripesBegin(t *testing.T) {
+	for _, stripe := range []int64{0, 64 << 10, 1 << 20} {
+		length := cmp.Or(stripe, aggregation.Stripe)
+		r := newRun(t, 4)
+		nodes := []int{3, 3, 5, 7}
+		for version := range 2 {
+			for rank := range 4 {
+				r.put(rank, place{"h", model.NumberKey(int64(version))}, state{rank, version, length + int64(rank)*5000})
+			}
+			g := r.together(nodes, 1)
+			plans := 0
+			g.before = func(plan *Plan) {
+				plans++
+				first := map[int]int64{} // by node: where its bytes begin in the file
+				for _, c := range plan.Copies {
+					at, node := plan.Front+c.At-c.File*plan.Bytes, nodes[plan.Parts[c.Part].Rank]
+					if begin, has := first[node]; !has || at < begin {
+						first[node] = at
+					}
+				}
+				for node, at := range first {
+					if at%length != 0 {
+						t.Errorf("stripes of %d: the bytes of node %d begin at %d", stripe, node, at)
+					}
+				}
+			}
+			if _, err := g.push(Options{Files: 1, Stripe: stripe}); err != nil || plans != 1 {
+				t.Fatalf("%d plans: %v", plans, err)
+			}
+		}
+		r.require(r.complete(nil))
+		alone := vfs.NewMem(1 << 40)
+		if _, err := pushTo(alone, r.all(), Options{Stripe: stripe}); err != nil {
+			t.Fatal(err)
+		}
+		view, err := durable.Read(durable.Options{FS: alone, Dir: archiveDir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lowest := int64(math.MaxInt64)
+		for _, h := range view.State().Histories() {
+			view.State().EachKey(h.ID, func(key model.Key, _ uint64) bool {
+				row, _ := view.State().Find(h.ID, key)
+				rooms, bad := view.Rooms(&row)
+				if bad != nil {
+					t.Fatal(bad)
+				}
+				lowest = min(lowest, rooms[0].From)
+				return true
+			})
+		}
+		if at := view.InFile(catalog.Extent{}) + lowest; at%length != 0 {
+			t.Errorf("stripes of %d: a push by one process begins at %d", stripe, at)
+		}
+		if err := view.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
