@@ -49,26 +49,50 @@ func (o osFS) lock(name string, at entry) (_ Lock, err error) {
 			err = errors.Join(err, l.Close())
 		}
 	}()
-	if l.fd, err = openLocked(at, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK); err != nil {
-		return nil, fmt.Errorf("open %s: %w", name, notFile(err))
+	// The directory first: a caller that does not get it makes no lock file beside that of the owner, whose own one may have been removed.
+	if err := l.lockDir(entry{at.dir, filepath.Dir(at.name)}); err != nil {
+		return nil, err
 	}
+	return l, l.lockFile(at)
+}
+
+// lockFile opens the lock file, makes it if there is none, and locks it. After an error the lock is as before.
+func (l *osLock) lockFile(at entry) (err error) {
+	fd, err := openLocked(at, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", l.name, notFile(err))
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, CloseLocked(fd))
+		}
+	}()
 	var st unix.Stat_t
-	if err := again(func() error { return unix.Fstat(l.fd, &st) }); err != nil {
-		return nil, fmt.Errorf("open %s: %w", name, err)
+	if err := again(func() error { return unix.Fstat(fd, &st) }); err != nil {
+		return fmt.Errorf("open %s: %w", l.name, err)
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return nil, fmt.Errorf("open %s: %w", name, ErrNotFile)
+		return fmt.Errorf("open %s: %w", l.name, ErrNotFile)
 	}
-	l.file = idOf(&st)
 	whole := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart}
-	err = again(func() error { return unix.FcntlFlock(uintptr(l.fd), unix.F_OFD_SETLK, &whole) })
+	err = again(func() error { return unix.FcntlFlock(uintptr(fd), unix.F_OFD_SETLK, &whole) })
 	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
-		return nil, ErrTaken
+		return ErrTaken
 	}
 	if err != nil {
-		return nil, fmt.Errorf("lock %s: %w", name, err)
+		return fmt.Errorf("lock %s: %w", l.name, err)
 	}
-	return l, l.lockDir(entry{at.dir, filepath.Dir(at.name)})
+	l.fd, l.file = fd, idOf(&st)
+	return nil
+}
+
+// Renew implements Lock.
+func (l *osLock) Renew() error {
+	before := l.fd
+	if err := l.o.at(l.name, l.lockFile); err != nil {
+		return err
+	}
+	return CloseLocked(before)
 }
 
 // lockDir locks the directory, if that is possible.

@@ -135,6 +135,15 @@ func TestALostLockIsNoticed(t *testing.T) {
 			if _, err := w.fs.Lock(file); name == "os" && !errors.Is(err, ErrTaken) {
 				t.Errorf("a second lock beside the first: %v", err)
 			}
+			if names, err := w.fs.List(dir); name == "os" && (err != nil || len(names) > 0) {
+				t.Errorf("a caller that was refused has made %q: %v", names, err)
+			}
+			if err := errors.Join(lock.Renew(), lock.Held()); err != nil {
+				t.Errorf("made anew: %v", err)
+			}
+			if _, err := w.fs.Lock(file); !errors.Is(err, ErrTaken) {
+				t.Errorf("a second lock beside one that was made anew: %v", err)
+			}
 			_ = w.fs.Remove(file)
 			put(t, w.fs, file, "")
 			if err := lock.Held(); !errors.Is(err, ErrLockLost) {

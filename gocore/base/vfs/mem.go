@@ -344,6 +344,24 @@ func (l *memLock) Held() error {
 	return nil
 }
 
+// Renew implements Lock.
+func (l *memLock) Renew() error {
+	l.node.disk.mu.Lock()
+	defer l.node.disk.mu.Unlock()
+	node, ok := l.dir.live[l.name].(*memNode)
+	switch {
+	case !ok:
+		node = newMemNode(l.node.disk)
+		node.links, node.named = 1, true
+		l.dir.set(l.name, node)
+	case node.locked && node != l.node:
+		return ErrTaken
+	}
+	l.node.locked = false
+	node.locked, l.node = true, node
+	return nil
+}
+
 func (l *memLock) Close() error {
 	l.node.disk.mu.Lock()
 	defer l.node.disk.mu.Unlock()

@@ -80,6 +80,9 @@ type Lock interface {
 	// Held returns nil as long as the name still refers to the file of the lock, and ErrLockLost if the file was removed or replaced: another process
 	// may have the lock of the new one. The error wraps ENOENT if there is no file of that name.
 	Held() error
+	// Renew makes a new lock file, and locks it, in place of one that was removed. It fails with ErrTaken if another process has made and locked one. The lock on the
+	// directory, where there is one, is kept meanwhile, so that no other process gets it.
+	Renew() error
 	io.Closer
 }
 

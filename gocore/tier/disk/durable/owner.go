@@ -68,27 +68,21 @@ func (w *owner) whereabouts() error {
 	return nil
 }
 
-// lockAgain creates a new lock file in place of a removed one. A process that has opened the store since has a lock file of its own, so locking fails. If
-// that process has closed the store and its lock file is gone, the catalog's newest file reveals its writes.
+// lockAgain creates a new lock file in place of a removed one. Where directories are not locked, another process may have opened the store since: it has a lock file of
+// its own, so locking fails. If that process has closed the store and its lock file is gone, the catalog's newest file reveals its writes.
 func (w *owner) lockAgain() error {
-	err := w.lock.Close()
-	w.lock = released{}
-	lock, lockErr := w.o.lock()
-	if lockErr == nil {
-		w.lock = lock
-		lockErr = w.log.Newest()
+	err := w.lock.Renew()
+	if errors.Is(err, vfs.ErrTaken) {
+		return fmt.Errorf("%s: %w", w.o.Dir, ErrLocked)
 	}
-	if lockErr == nil {
+	if err == nil {
+		err = w.log.Newest()
+	}
+	if err == nil {
 		logring.Add(logring.Warning, "the lock file of the store in "+w.o.Dir+" was removed; there is a new one, and no other process had written to the store")
 	}
-	return errors.Join(err, lockErr)
+	return err
 }
-
-// released stands for a lock that was closed.
-type released struct{}
-
-func (released) Held() error  { return vfs.ErrLockLost }
-func (released) Close() error { return nil }
 
 // lose bars all further writes to the directory.
 func (w *owner) lose(why error) error {
