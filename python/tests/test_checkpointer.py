@@ -738,6 +738,15 @@ def test_states_come_back_through_a_store(state: Any) -> None:
             assert same(encoding.decode(lease.tree["state"]), state)
 
 
+@pytest.mark.parametrize("state", [(0, -1), (0, 1), (0, 0), (3, 17, 0), (1,), (1, 2, 3, 4), (True, False), (1.0, 2)])
+def test_a_state_of_plain_numbers_is_no_memory(state: tuple[Any, ...]) -> None:
+    with velocpy.open(host="16MiB") as store:
+        history = store.history("h")
+        history.checkpoint(0, {"sampler": encoding.encode(state, ("sampler",)), "more": np.zeros(1)})
+        with history.restore(0) as lease:
+            assert same(encoding.decode(lease.tree["sampler"]), state)
+
+
 def test_a_default_dict_becomes_a_dict() -> None:
     back = encoding.decode(encoding.encode(defaultdict(list, a=[1])))
     assert type(back) is dict

@@ -52,6 +52,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "bytes": lambda raw: raw.tobytes(),
     "complex": lambda parts: complex(*parts),
     "path": Path,
+    "tuple": tuple,
     "torch.Size": lambda lengths: _torch().Size(lengths),
     "torch.dtype": lambda text: _torch_named(text, "dtype"),
     "torch.device": lambda text: _torch().device(text),
@@ -88,7 +89,17 @@ def encode(node: Any, path: _Path = ()) -> Any:
         Names the entry that a checkpoint cannot hold: a sparse or quantised tensor, or a tensor subclass that is not
         known. Other objects stay as they are, and `History.checkpoint` refuses them by their path.
     """
+    if reads_as_memory(node):
+        return {KIND: "tuple", "of": list(node)}
     return node if _core.is_written_as_it_is(node) else _Encoder(len(path)).node(node, path)
+
+
+def reads_as_memory(node: Any) -> bool:
+    """Whether `History.checkpoint` would take a region of this value for memory at an address.
+
+    A state that is a tuple of numbers, such as an epoch and a position, is none.
+    """
+    return type(node) is tuple and len(node) in (2, 3) and all(type(each) is int for each in node)
 
 
 class _Encoder:
