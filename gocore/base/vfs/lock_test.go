@@ -2,12 +2,14 @@ package vfs
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 
+	"go.uber.org/atomic"
 	"golang.org/x/sys/unix"
 )
 
@@ -160,6 +162,43 @@ func TestALostLockIsNoticed(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// While the owner makes its lock file anew, again and again, no other caller gets the lock.
+func TestALockIsKeptWhileItIsMadeAnew(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "lock")
+	lock, err := OS().Lock(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stop atomic.Bool
+	others := make(chan error, 2)
+	for range cap(others) {
+		go func() {
+			for !stop.Load() {
+				if second, err := OS().Lock(name); !errors.Is(err, ErrTaken) {
+					others <- fmt.Errorf("another caller gets %v: %w", second, err)
+					return
+				}
+			}
+			others <- nil
+		}()
+	}
+	for range 300 {
+		if err := errors.Join(OS().Remove(name), lock.Renew(), lock.Held()); err != nil {
+			t.Error(err)
+			break
+		}
+	}
+	stop.Store(true)
+	for range cap(others) {
+		if err := <-others; err != nil {
+			t.Error(err)
+		}
+	}
+	if err := lock.Close(); err != nil {
+		t.Error(err)
 	}
 }
 
