@@ -109,16 +109,32 @@ func TestABucketHasWhatADirectoryHas(t *testing.T) {
 	})
 }
 
+// cutting lets request n fail, or all from it on, before the server has carried it out or after. It returns how many have come.
+func cutting(server *buckettest.Double, n int, after, ever bool) *int {
+	count := new(int)
+	fault := func() error {
+		if *count++; *count-1 == n || ever && *count-1 > n {
+			return fmt.Errorf("cut: %w", unix.ECONNRESET)
+		}
+		return nil
+	}
+	if after {
+		server.After = func(*wire.Request, *wire.Reply) error { return fault() }
+	} else {
+		server.Before = func(*wire.Request) error { return fault() }
+	}
+	return count
+}
+
 // TestABucketIsOldOrNew: one request of a push fails, or all from one on, before the server has carried it out or after. Each key is there as a whole, in its old
 // version or in the new one, and the next push brings the rest.
 func TestABucketIsOldOrNew(t *testing.T) {
-	cut := fmt.Errorf("cut: %w", unix.ECONNRESET)
 	points := 0
 	for mode := range 4 {
 		after, ever := mode&1 > 0, mode&2 > 0
 		for n := 0; ; n++ {
 			points++
-			r, server, count := newRun(t, 2), buckettest.New(), 0
+			r, server := newRun(t, 2), buckettest.New()
 			keys := []place{{"a", model.NumberKey(1)}, {"a", model.NumberKey(2)}, {"b", model.TextKey("x")}}
 			for _, at := range keys {
 				for rank := range 2 {
@@ -134,18 +150,7 @@ func TestABucketIsOldOrNew(t *testing.T) {
 				r.put(rank, place{"c", model.NumberKey(0)}, state{rank, 1, 100})
 			}
 			want := r.complete(before)
-			fault := func() error {
-				count++
-				if count-1 == n || ever && count-1 > n {
-					return cut
-				}
-				return nil
-			}
-			if after {
-				server.After = func(*wire.Request, *wire.Reply) error { return fault() }
-			} else {
-				server.Before = func(*wire.Request) error { return fault() }
-			}
+			count := cutting(server, n, after, ever)
 			done, err := pushToBucket(inBucket(t, server), r.all(), Options{})
 			server.Before, server.After = nil, nil
 			got, bad := bucketContents(server, t)
@@ -170,7 +175,7 @@ func TestABucketIsOldOrNew(t *testing.T) {
 			if got, err := bucketContents(server, t); err != nil || !sameContents(got, want) {
 				t.Fatalf("request %d (after %v, ever %v), and collected: %v, %v", n, after, ever, got, err)
 			}
-			if count <= n {
+			if *count <= n {
 				break
 			}
 		}

@@ -59,7 +59,6 @@ func TestEachNodeUploadsAPack(t *testing.T) {
 // One request of a push fails, or all from one on, before the object store has carried it out or after. Each key is there in its old version or in the new one, and the
 // next push brings the rest.
 func TestABucketOfSeveralNodesIsOldOrNew(t *testing.T) {
-	cut := fmt.Errorf("cut: %w", unix.ECONNRESET)
 	points := 0
 	for mode := range 4 {
 		after, ever := mode&1 > 0, mode&2 > 0
@@ -75,18 +74,8 @@ func TestABucketOfSeveralNodesIsOldOrNew(t *testing.T) {
 				r.put(rank, place{"c", model.NumberKey(0)}, state{rank, 1, 100})
 			}
 			g.from = r.all()
-			want, count := r.complete(before), 0
-			fault := func() error {
-				if count++; count-1 == n || ever && count-1 > n {
-					return cut
-				}
-				return nil
-			}
-			if after {
-				server.After = func(*wire.Request, *wire.Reply) error { return fault() }
-			} else {
-				server.Before = func(*wire.Request) error { return fault() }
-			}
+			want := r.complete(before)
+			count := cutting(server, n, after, ever)
 			_, err := g.push(Options{})
 			server.Before, server.After = nil, nil
 			got, bad := bucketContents(server, t)
@@ -103,7 +92,7 @@ func TestABucketOfSeveralNodesIsOldOrNew(t *testing.T) {
 			if packs := packsIn(server); packs != 6 {
 				t.Fatalf("request %d (after %v, ever %v): %d packs are left", n, after, ever, packs)
 			}
-			if count <= n {
+			if *count <= n {
 				break
 			}
 		}
