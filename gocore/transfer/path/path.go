@@ -377,7 +377,7 @@ const spansAtOnce = 4
 
 // fill lets the source bring the bytes to their place.
 func (p *Path) fill(to []byte) error {
-	if err := p.fillSpans(to); err != nil {
+	if err := (filling{p, to}).all(); err != nil {
 		return err
 	}
 	if p.movesEncoded() && p.o.Read != nil { // no stage looks at encoded bytes
@@ -386,12 +386,19 @@ func (p *Path) fill(to []byte) error {
 	return nil
 }
 
-func (p *Path) fillSpans(to []byte) error {
-	if _, apart := p.source.(*objectSource); apart && len(p.spans) > 1 {
+// filling is memory that a path fills from its source.
+type filling struct {
+	*Path
+	to []byte
+}
+
+// all brings all spans.
+func (f filling) all() error {
+	if _, apart := f.source.(*objectSource); apart && len(f.spans) > 1 {
 		var first atomic.Error // a disk that is lost fails all reads alike
-		err := fanout.Do("span reader", spansAtOnce, len(p.spans), func(mine iter.Seq[int]) error {
+		err := fanout.Do("span reader", spansAtOnce, len(f.spans), func(mine iter.Seq[int]) error {
 			for i := range mine {
-				if err := p.fillSpan(to, p.spans[i]); err != nil {
+				if err := f.one(f.spans[i]); err != nil {
 					first.CompareAndSwap(nil, err)
 					return err
 				}
@@ -400,20 +407,21 @@ func (p *Path) fillSpans(to []byte) error {
 		})
 		return cmp.Or(first.Load(), err)
 	}
-	for _, span := range p.spans {
-		if err := p.fillSpan(to, span); err != nil {
+	for _, span := range f.spans {
+		if err := f.one(span); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *Path) fillSpan(to []byte, span model.Span) error {
+// one brings a span.
+func (f filling) one(span model.Span) error {
 	arrived := func(int64, int64) {}
-	if len(p.stages) > 0 {
-		arrived = func(at, n int64) { p.arrived(span.Offset+at, n) }
+	if len(f.stages) > 0 {
+		arrived = func(at, n int64) { f.arrived(span.Offset+at, n) }
 	}
-	return p.source.Read(span.Offset, to[span.Offset:span.Offset+span.Bytes], arrived)
+	return f.source.Read(span.Offset, f.to[span.Offset:span.Offset+span.Bytes], arrived)
 }
 
 // arrived tells the stages of bytes that have come to their place in the sink. Several goroutines may call it at once.

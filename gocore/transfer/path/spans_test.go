@@ -72,7 +72,7 @@ func TestSpansOfAnObjectAreReadAtOnce(t *testing.T) {
 		}
 		s := &slow{content: content, fails: -1}
 		got := make([]byte, len(content))
-		if err := fetching(s, spans).fillSpans(got); err != nil || !bytes.Equal(got, want) {
+		if err := (filling{fetching(s, spans), got}).all(); err != nil || !bytes.Equal(got, want) {
 			t.Fatalf("%v, or other bytes", err)
 		}
 		if s.begun != int64(len(spans)) || s.most > spansAtOnce || len(spans) > 2*spansAtOnce && s.most < 2 {
@@ -89,7 +89,7 @@ func TestASpanThatCannotBeRead(t *testing.T) {
 	}
 	for _, fails := range []int64{0, 10, 200, 390} {
 		s := &slow{content: make([]byte, 400), fails: fails}
-		if err := fetching(s, spans).fillSpans(make([]byte, 400)); !errors.Is(err, errSlow) {
+		if err := (filling{fetching(s, spans), make([]byte, 400)}).all(); !errors.Is(err, errSlow) {
 			t.Errorf("the span at %d: %v", fails, err)
 		}
 		if s.now != 0 {

@@ -13,10 +13,10 @@ import (
 // planning process names the packs, uploads the lists of the keys, and makes the commit.
 
 // list fills a plan with what the batch under way needs: a pack of each node that has bytes.
-func (b *bucketPush) list(plan *Plan, nodes []int) error {
-	p, under, start := b.push, b.push.under, b.image.Offset()
-	parts := p.lacking(under.batch)
-	leaders := aggregation.Representatives(bytesOf(parts), nodes)
+func (b *bucketPush) list(in *planning) error {
+	p, plan, under, start := b.push, in.plan, b.push.under, b.image.Offset()
+	parts := b.lacking(under.batch)
+	leaders := aggregation.Representatives(bytesOf(parts), in.nodes)
 	var contents []*content
 	var drafts []bucket.Draft
 	for _, node := range leaders {
@@ -24,7 +24,7 @@ func (b *bucketPush) list(plan *Plan, nodes []int) error {
 		for _, i := range node.Ranks {
 			of = append(of, parts[i])
 		}
-		c := p.pack(of, start+int64(len(contents))*bucket.SegmentBytes)
+		c := b.pack(of, start+int64(len(contents))*bucket.SegmentBytes)
 		if err := requireFits(c.bytes); err != nil {
 			return err
 		}
@@ -41,7 +41,7 @@ func (b *bucketPush) list(plan *Plan, nodes []int) error {
 	if under.packs, err = b.image.Plan(append(drafts, last)...); err != nil {
 		return err
 	}
-	numbers, places := p.number(plan)
+	numbers, places := in.number()
 	leads := make([]int, len(p.ranks)) // by place of a rank: the rank that reads its parts
 	for _, node := range leaders {
 		for _, i := range node.Ranks {

@@ -87,11 +87,11 @@ func (b *bucketPush) upload(batch []*task) error {
 		return nil
 	}
 	p, start := b.push, b.image.Offset()
-	parts := p.lacking(batch)
+	parts := b.lacking(batch)
 	if err := prove(p.o.writers(), slices.Concat(parts...)); err != nil {
 		return err
 	}
-	content := p.pack(parts, start)
+	content := b.pack(parts, start)
 	p.refer(batch)
 	lists, _, numbers := listsOf(batch)
 	layLists(lists, start+content.bytes)

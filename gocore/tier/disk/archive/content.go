@@ -29,8 +29,8 @@ type chunk struct {
 }
 
 // lacking are the parts of a batch that the archive lacks, by the places of their ranks in Push.ranks.
-func (p *Push) lacking(batch []*task) [][]*part {
-	all := make([][]*part, len(p.ranks))
+func (b *bucketPush) lacking(batch []*task) [][]*part {
+	all := make([][]*part, len(b.push.ranks))
 	for _, t := range batch {
 		for k, x := range t.parts {
 			if !x.known {
@@ -42,12 +42,12 @@ func (p *Push) lacking(batch []*task) [][]*part {
 }
 
 // pack says where the rooms of parts lie in a pack that begins at an offset of the space. The parts are those of some ranks, by rank.
-func (p *Push) pack(parts [][]*part, start int64) *content {
+func (b *bucketPush) pack(parts [][]*part, start int64) *content {
 	to := newContent()
 	for _, x := range slices.Concat(parts...) {
 		x.seen = durable.NewStream(&x.row)
 		for n := range x.news {
-			p.lay(x.of.number, &x.news[n], start+to.bytes)
+			b.push.lay(x.of.number, &x.news[n], start+to.bytes)
 			to.add(x, &x.news[n])
 		}
 	}

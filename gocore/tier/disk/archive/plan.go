@@ -120,75 +120,88 @@ func (p *Push) Plan(nodes []int) (*Plan, error) {
 	if len(nodes) != len(p.ranks) {
 		return nil, fmt.Errorf("%d nodes of %d ranks", len(nodes), len(p.ranks))
 	}
-	plan := p.emptyPlan()
-	for _, r := range p.ranks {
-		plan.Stores = append(plan.Stores, StoreIdentity{r.number, r.from.About().Store})
-	}
-	for plan.Done && len(p.queue) > 0 {
-		batch, err := p.next(p.writtenAtOnce(nodes))
+	x := newPlanning(p, nodes)
+	for x.plan.Done && len(p.queue) > 0 {
+		batch, err := p.next(x.filledAtOnce())
 		if err != nil {
 			return nil, err
 		}
 		if len(batch) == 0 {
 			continue // the archive has these keys
 		}
-		plan.Done = false
-		if err := p.begin(plan, batch, nodes); err != nil {
+		x.plan.Done = false
+		if err := x.begin(batch); err != nil {
 			return nil, err
 		}
 	}
-	return plan, nil
+	return x.plan, nil
 }
 
-// begin fills a plan with what a batch needs, which is under way then.
-func (p *Push) begin(plan *Plan, batch []*task, nodes []int) error {
+// planning is a plan that is being made.
+type planning struct {
+	push  *Push
+	plan  *Plan
+	nodes []int
+}
+
+// newPlanning begins with a plan of nothing.
+func newPlanning(p *Push, nodes []int) *planning {
+	plan := &Plan{Done: true, Bytes: segmentBytes}
+	if p.bucket != nil {
+		plan.Store, plan.Bytes = p.bucket.view.About().Store, bucket.SegmentBytes
+	} else {
+		plan.Store, plan.Front = p.to.Store(), p.to.InFile(catalog.Extent{})
+	}
+	for _, r := range p.ranks {
+		plan.Stores = append(plan.Stores, StoreIdentity{r.number, r.from.About().Store})
+	}
+	return &planning{p, plan, nodes}
+}
+
+// begin fills the plan with what a batch needs, which is under way then.
+func (x *planning) begin(batch []*task) error {
+	p := x.push
 	if p.bucket != nil {
 		p.under = &planned{batch: batch}
-		return p.bucket.list(plan, nodes)
+		return p.bucket.list(x)
 	}
-	if err := p.place(batch, nodes); err != nil {
+	if err := p.place(batch, x.nodes); err != nil {
 		return err
 	}
 	p.under = &planned{batch: batch}
-	return p.list(plan, nodes)
+	return x.list()
 }
 
-// emptyPlan is a plan of nothing.
-func (p *Push) emptyPlan() *Plan {
-	if p.bucket != nil {
-		return &Plan{Done: true, Store: p.bucket.view.About().Store, Bytes: bucket.SegmentBytes}
+// filledAtOnce is how many files or packs a plan fills.
+func (x *planning) filledAtOnce() int {
+	if x.push.bucket == nil {
+		return len(x.push.ends)
 	}
-	return &Plan{Done: true, Store: p.to.Store(), Front: p.to.InFile(catalog.Extent{}), Bytes: segmentBytes}
+	return len(slices.Compact(slices.Sorted(slices.Values(x.nodes))))
 }
 
-// writtenAtOnce is how many files or packs a plan fills at once.
-func (p *Push) writtenAtOnce(nodes []int) int {
-	if p.bucket == nil {
-		return len(p.ends)
-	}
-	return len(slices.Compact(slices.Sorted(slices.Values(nodes))))
-}
-
-// number numbers the parts of the batch under way in a plan, and returns their numbers, and the places of ranks in Push.ranks.
-func (p *Push) number(plan *Plan) (numbers map[*part]int, places map[*rank]int) {
+// number numbers the parts of the batch under way, and returns their numbers, and the places of ranks in Push.ranks.
+func (x *planning) number() (numbers map[*part]int, places map[*rank]int) {
 	numbers, places = map[*part]int{}, map[*rank]int{}
-	for _, t := range p.under.batch {
-		for _, x := range t.parts {
-			numbers[x] = len(plan.Parts)
-			p.under.parts = append(p.under.parts, x)
-			plan.Parts = append(plan.Parts, x.moved(t))
+	under := x.push.under
+	for _, t := range under.batch {
+		for _, of := range t.parts {
+			numbers[of] = len(x.plan.Parts)
+			under.parts = append(under.parts, of)
+			x.plan.Parts = append(x.plan.Parts, of.moved(t))
 		}
 	}
-	for i, r := range p.ranks {
+	for i, r := range x.push.ranks {
 		places[r] = i
 	}
 	return numbers, places
 }
 
-// list fills a plan with what the batch under way needs, makes the files that others will write, and records their room.
-func (p *Push) list(plan *Plan, nodes []int) error {
+// list fills the plan with what the batch under way needs, makes the files that others will write, and records their room.
+func (x *planning) list() error {
+	p, plan, nodes := x.push, x.plan, x.nodes
 	p.under.copies = pieces(p.under.batch, segmentBytes) // whole rooms: every rank has the whole plan, and cuts its own share
-	numbers, places := p.number(plan)
+	numbers, places := x.number()
 	groups := map[int64]*group{} // by file
 	for _, c := range p.under.copies {
 		g := groups[c.file]
