@@ -180,26 +180,58 @@ func (u *upload) there(bytes int64) bool {
 	return err == nil && len(found) == 1 && found[0].Key == u.key && found[0].Bytes == bytes
 }
 
+// buffer has the bytes of a part. A connection lends its memory, which the program sends from as it is; where none does, the buffer has memory of its own.
+type buffer struct {
+	mapping *memory.Mapping // nil: the memory is lent
+	loan    *loan
+	server  Server // that sends the part
+}
+
+func (b *Bucket) buffer(length int64) (*buffer, error) {
+	if lender, ok := b.server.(*Connections); ok {
+		if x := lender.lend(length); x != nil {
+			return &buffer{loan: x, server: x}, nil
+		}
+	}
+	m, err := memory.Map(partPurpose, length)
+	return &buffer{mapping: m, server: b.server}, err
+}
+
+func (x *buffer) bytes(n int64) []byte {
+	if x.mapping == nil {
+		return x.loan.bytes(n)
+	}
+	return x.mapping.Bytes(0, n)
+}
+
+func (x *buffer) close() error {
+	if x.mapping == nil {
+		x.loan.end()
+		return nil
+	}
+	return x.mapping.Unmap()
+}
+
 // part is a buffer on its way to the server.
 type part struct {
 	number int
 	bytes  []byte
-	buffer *memory.Mapping
+	buffer *buffer
 }
 
 // parts fills one buffer after another, while others are sent.
 func (u *upload) parts(bytes, length int64, senders int, fill func(p []byte) error) (err error) {
 	count := int((bytes + length - 1) / length)
 	senders = min(senders, count)
-	free, full := make(chan *memory.Mapping, senders+1), make(chan part)
-	var all []*memory.Mapping
+	free, full := make(chan *buffer, senders+1), make(chan part)
+	var all []*buffer
 	defer func() {
 		for _, m := range all {
-			err = errors.Join(err, m.Unmap())
+			err = errors.Join(err, m.close())
 		}
 	}()
 	for range senders + 1 {
-		m, err := memory.Map(partPurpose, length)
+		m, err := u.at.buffer(length)
 		if err != nil {
 			return err
 		}
@@ -221,7 +253,7 @@ func (u *upload) parts(bytes, length int64, senders int, fill func(p []byte) err
 	}
 	for number := 1; number <= count && u.failed() == nil; number++ {
 		m := <-free
-		p := m.Bytes(0, min(length, bytes-int64(number-1)*length))
+		p := m.bytes(min(length, bytes-int64(number-1)*length))
 		if err := fill(p); err != nil {
 			u.unfull = true
 			u.fail(err)
@@ -243,7 +275,7 @@ func (u *upload) send(x part) (err error) {
 	q := wire.Request{Op: wire.Part, Key: u.at.prefix + u.key, Upload: u.number, Number: x.number, Sum: sumOf(x.bytes)}
 	tag, has := u.has[x.number]
 	if !has || tag.Sum != q.Sum || tag.Bytes != int64(len(x.bytes)) {
-		r, _, err := u.at.ask(q, x.bytes, nil)
+		r, _, err := u.at.askBy(x.buffer.server, q, x.bytes, nil)
 		if err != nil {
 			return err
 		}
