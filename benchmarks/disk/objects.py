@@ -41,7 +41,7 @@ def built() -> Path:
             ]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode:
-                raise RuntimeError(f"versitygw, a server of S3 for tests and benchmarks, cannot be built: {done.stderr}")
+                raise RuntimeError(f"versitygw, the server of object stores, cannot be built: {done.stderr}")
             partial.replace(program)
     return program
 

@@ -14,6 +14,7 @@ from benchmarks.disk.objects import BUCKET, SECRET, Server, environment, serving
 
 __all__ = ["BUCKET", "SECRET", "Fault", "Proxy", "Request", "Server", "environment", "proxied", "serving"]
 
+
 @dataclass(frozen=True)
 class Request:
     """A request that has come to the proxy."""
