@@ -14,8 +14,10 @@ import itertools
 import json
 import os
 import shutil
+import sys
 import threading
 import time
+import traceback
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -484,17 +486,29 @@ def all_ranks(board: Board, do: Callable[[int], Any], during: Callable[[], None]
                 board.guard.notify_all()
 
     with watched(board):
-        threads = [threading.Thread(target=run, args=(rank,), daemon=True) for rank in range(RANKS)]
+        threads = [
+            threading.Thread(target=run, args=(rank,), name=f"rank-{rank}", daemon=True) for rank in range(RANKS)
+        ]
         for thread in threads:
             thread.start()
         during()
         end = time.monotonic() + HANG
         for thread in threads:
             thread.join(max(0.0, end - time.monotonic()))
-        assert not any(thread.is_alive() for thread in threads), "a rank hangs"
+        assert not any(thread.is_alive() for thread in threads), f"a rank hangs:\n{stacks()}"
         shares._abandoned.clear()  # the double writes into no buffer later
         together._abandoned.clear()
     return [came[rank] for rank in range(RANKS)]
+
+
+def stacks() -> str:
+    """Where each thread is."""
+    frames = sys._current_frames()
+    return "\n".join(
+        f"{each.name}:\n{''.join(traceback.format_stack(frames[each.ident])[-8:])}"
+        for each in threading.enumerate()
+        if each.ident in frames
+    )
 
 
 class Base:
