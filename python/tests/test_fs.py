@@ -632,7 +632,7 @@ def test_two_ranks_save_and_load(run: str) -> None:
         address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free.getsockname()[1], "WORLD_SIZE": 2}
     ranks = [started("save", f"velocpy://{run}/step", **address, RANK=r, LOCAL_RANK=r) for r in range(2)]
     said = [rank.communicate(timeout=120)[1] for rank in ranks]
-    assert [rank.returncode for rank in ranks] == [0, 0], said
+    assert [rank.returncode for rank in ranks] == [0, 0], "\n".join(said)
     names = [path.rpartition("/")[2] for path in VelocFileSystem(**OPTIONS).ls(f"{run}/step", detail=False)]
     assert names == [".metadata", "__0_0.distcp", "__1_0.distcp"]
     assert part.numbers_of(Path(run)) == [0, 1]
