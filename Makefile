@@ -190,7 +190,7 @@ fuzz-long: ## Compile the fuzz targets into build/fuzz.tar.gz, to be run elsewhe
 	tools/fuzz.sh build build/fuzz
 	tools/fuzz.sh pack build/fuzz build/fuzz.tar.gz
 
-# Half an hour on two processors. What is killed needs torch.
+# Half an hour on two processors. The processes that are killed need torch.
 rank-kills: install ## Kill ranks of a push at thousands of points and moments, into benchmarks/results/rank-kills.txt
 	$(BIN)/python python/tests/rank_kills.py --out benchmarks/results/rank-kills.txt
 
