@@ -37,7 +37,7 @@ export PYTHONUNBUFFERED = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-ranks test test-fast test-go race race-packages race-shorter nocgo nocgo-packages nocgo-durably test-python cgocheck doctest docs install built-core fetched-packages lint lint-go lint-python format generate profile fuzz fuzz-long bench wheel wheels try-wheels clean distclean machine
+.PHONY: help demo demo-ranks test test-fast test-go race race-packages race-shorter nocgo nocgo-packages nocgo-durably test-python cgocheck doctest docs install built-core fetched-packages lint lint-go lint-python format generate profile fuzz fuzz-long rank-kills bench wheel wheels try-wheels clean distclean machine
 
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -189,6 +189,10 @@ fuzz: ## Fuzz every Go fuzz target for FUZZTIME (20s) each, FUZZJOBS (2) of them
 fuzz-long: ## Compile the fuzz targets into build/fuzz.tar.gz, to be run elsewhere
 	tools/fuzz.sh build build/fuzz
 	tools/fuzz.sh pack build/fuzz build/fuzz.tar.gz
+
+# Half an hour on two processors. The processes that are killed need torch.
+rank-kills: install ## Kill ranks of a push at thousands of points and moments, into benchmarks/results/rank-kills.txt
+	$(BIN)/python python/tests/rank_kills.py --out benchmarks/results/rank-kills.txt
 
 bench: install ## Run the benchmarks beside their baselines, into benchmarks/results
 	$(BIN)/python -m benchmarks --out benchmarks/results

@@ -625,6 +625,45 @@ def test_a_path_suffices_for_torch(run: str, monkeypatch: pytest.MonkeyPatch) ->
     assert found["step"] == 8
 
 
+@pytest.mark.parametrize("change", ["replaced", "removed"])
+def test_a_file_that_changes_while_its_store_is_read(
+    change: str, fs: VelocFileSystem, run: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader has the list of the files, and their writer changes one of them before the reader knows what it is."""
+    fs.makedirs(run)
+    fs.pipe_file(f"{run}/file", b"old")
+    fs.pipe_file(f"{run}/other", b"other")
+    reader = part.Part(Path(run), fs_number(run), reads=True, reduce=None, host="4MiB")
+    fs.pipe_file(f"{run}/file", b"newer")
+    meta, left = type(reader.history).meta, [True]
+
+    def beaten(history: Any, key: str, *rest: Any) -> Any:
+        if history is reader.history and key == "file" and left:
+            left.pop()
+            if change == "replaced":
+                fs.pipe_file(f"{run}/file", b"newest of all")
+            else:
+                fs.rm_file(f"{run}/file")
+            raise errors.CheckpointDropped("dropped or replaced meanwhile")
+        return meta(history, key, *rest)
+
+    monkeypatch.setattr(type(reader.history), "meta", beaten)
+    try:
+        assert "file" in reader.refresh()
+        assert not left
+        kinds = {name: (entry.kind, entry.size) for name, entry in reader.entries.items()}
+    finally:
+        reader.close()
+    assert kinds["other"] == ("file", 5)
+    assert kinds.get("file", ("gone", 0)) == (("file", 13) if change == "replaced" else ("gone", 0))
+
+
+def fs_number(run: str) -> int:
+    """The number of the only store of a directory."""
+    (number,) = part.numbers_of(Path(run))
+    return number
+
+
 def test_two_ranks_save_and_load(run: str) -> None:
     pytest.importorskip("torch")
     with socket.socket() as free:
@@ -632,7 +671,7 @@ def test_two_ranks_save_and_load(run: str) -> None:
         address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free.getsockname()[1], "WORLD_SIZE": 2}
     ranks = [started("save", f"velocpy://{run}/step", **address, RANK=r, LOCAL_RANK=r) for r in range(2)]
     said = [rank.communicate(timeout=120)[1] for rank in ranks]
-    assert [rank.returncode for rank in ranks] == [0, 0], said
+    assert [rank.returncode for rank in ranks] == [0, 0], "\n".join(said)
     names = [path.rpartition("/")[2] for path in VelocFileSystem(**OPTIONS).ls(f"{run}/step", detail=False)]
     assert names == [".metadata", "__0_0.distcp", "__1_0.distcp"]
     assert part.numbers_of(Path(run)) == [0, 1]

@@ -33,7 +33,7 @@ type held struct {
 	o  *Object
 	t  int
 	id fragment.ID // its place, which o may have left since
-	// endsByItself: the restore copies out of it. Otherwise a lease may hold it for any time.
+	// endsByItself: the restore copies out of the copy, so the pin ends soon. A lease may pin one for any time.
 	endsByItself bool
 }
 
@@ -274,7 +274,7 @@ func (rs *restores) pin(now int64, r *Restore, t int) {
 	if r.options.Into {
 		r.copies = true
 		rs.copying++
-		for i := range r.held { // while it waited for the others
+		for i := range r.held { // objects that it has pinned while it waited for its others
 			rs.copyOut(&r.held[i])
 		}
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // Plain gives the bytes of a checkpoint's slot from an offset on: in memory of its own, or in room, whose length says how many. One goroutine calls it at a
-// time, and offsets ascend. The bytes must not change before the next call with the same room.
+// time, and offsets ascend. The bytes must not change before the next call with the same room. After an error it is not called again.
 type Plain func(at int64, room []byte) ([]byte, error)
 
 // Sink takes the encoded bytes, each of them once and in their order, in whole blocks of BlockBytes: zeros fill the last one, behind the containers and what
@@ -157,7 +157,7 @@ func (e *encoder) encode(i int, p, container, reference []byte) (n int, err erro
 // errStopped: another goroutine has failed.
 var errStopped = errors.New("stopped")
 
-// read takes the next part; no bytes when none is left.
+// read takes the next part; no bytes when none is left. After an error of from none is left: another goroutine may come before the one that calls fail.
 func (e *encoder) read(room []byte) (i int, p []byte, err error) {
 	e.in.Lock()
 	defer e.in.Unlock()
@@ -166,7 +166,9 @@ func (e *encoder) read(room []byte) (i int, p []byte, err error) {
 	}
 	e.next++
 	part := e.parts[i].Plain
-	p, err = e.from(part.Offset, room[:part.Bytes:part.Bytes])
+	if p, err = e.from(part.Offset, room[:part.Bytes:part.Bytes]); err != nil {
+		e.next = len(e.parts)
+	}
 	return i, p, err
 }
 

@@ -282,6 +282,40 @@ func TestErrorsOfSourceAndSink(t *testing.T) {
 	}
 }
 
+// A source that has failed is not called again, although the goroutine that read it has to wait before it can tell the others.
+func TestAFailedSourceIsNotCalledAgain(t *testing.T) {
+	const part = 5 << 20 // more than is collected for one call of the sink
+	slot := make([]byte, 3*part)
+	spans, choices := []model.Span{{Offset: 0, Bytes: int64(len(slot))}}, []Choice{{Kind: codec.Int8}}
+	writing, again := make(chan struct{}), make(chan struct{}, len(slot)/part)
+	failed := false
+	from := func(at int64, p []byte) ([]byte, error) {
+		if failed {
+			again <- struct{}{}
+		}
+		if at > 0 {
+			<-writing
+			failed = true
+			return nil, errTest
+		}
+		return slot[:len(p)], nil
+	}
+	to := func([]byte) error {
+		close(writing)
+		select {
+		case <-again:
+			t.Error("the source was called again")
+		case <-time.After(50 * time.Millisecond):
+		}
+		return nil
+	}
+	o := Options{Goroutines: 3, Room: &Room{}}
+	defer o.Room.Free()
+	if _, err := Encode(spans, choices, part, boundless, from, to, o); !errors.Is(err, errTest) {
+		t.Fatal(err)
+	}
+}
+
 // A damaged container is an error that names its region, and nothing of it arrives as if it were right.
 func TestDamagedContainers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

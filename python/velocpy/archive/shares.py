@@ -9,6 +9,7 @@ Where the archive is in a bucket, one rank of each node uploads what the node's 
 
 from __future__ import annotations
 
+import hashlib
 import mmap
 import threading
 import time
@@ -32,8 +33,9 @@ __all__ = ["Carrying", "Share", "Uploading"]
 
 T = TypeVar("T")
 
-#: Behind the bytes of each message: their sum, whether they are what the store has, and which bytes they are.
-_TRAILER = np.dtype([("sum", "<u8"), ("sound", "<u8"), ("copy", "<u8"), ("at", "<u8")])
+#: Behind the bytes of each message: their sum, a mark of the plan, and which bytes they are. A plan has two marks: one
+#: for bytes that are what the store has, one for others.
+_TRAILER = np.dtype([("sum", "<u8"), ("mark", "<u8"), ("copy", "<u8"), ("at", "<u8")])
 
 #: What was under way when a push was given up. A late message may still be written into these buffers.
 _abandoned: list[_Stages] = []
@@ -171,6 +173,7 @@ class Carrying:
         self._count = buffers
         self._threads = ThreadPoolExecutor(writers, thread_name_prefix="velocpy-share")
         self._failed: BaseException | None = None
+        self._sound = self._unsound = 0
 
     def __enter__(self) -> Self:
         return self
@@ -203,6 +206,8 @@ class Carrying:
             Another rank made no progress.
         """
         self._failed = None
+        # A message of an earlier plan, or one whose trailer has changed, has neither mark.
+        self._sound, self._unsound = np.frombuffer(hashlib.blake2b(text, digest_size=16).digest(), "<u8").tolist()
         try:
             self._share.begin(text)
         except BaseException as error:  # the others wait for messages of this rank all the same
@@ -324,9 +329,10 @@ class _Stages:
                 message, buffer, _ = coming.popleft()
                 some = True
                 told = buffer[message.nbytes : message.nbytes + _TRAILER.itemsize].view(_TRAILER)[0]
-                if not told["sound"] or self._c._failed is not None:
+                planned = (told["copy"], told["at"]) == (message.copy, message.at)
+                if self._c._failed is not None or (planned and told["mark"] == self._c._unsound):
                     self._c._incoming.give(buffer)
-                elif (told["copy"], told["at"]) != (message.copy, message.at):
+                elif not planned or told["mark"] != self._c._sound:
                     self._c._incoming.give(buffer)
                     self._c._failed = CorruptCheckpoint(f"rank {rank} has sent other bytes than the plan says.")
                 else:
@@ -359,10 +365,12 @@ class _Stages:
 
     def _read_one(self, message: _Message, buffer: Bytes) -> None:
         trailer = buffer[message.nbytes : message.nbytes + _TRAILER.itemsize].view(_TRAILER)
-        trailer["sound"], trailer["copy"], trailer["at"] = 0, message.copy, message.at
+        trailer["mark"], trailer["copy"], trailer["at"] = self._c._unsound, message.copy, message.at
         if self._c._failed is None:
             told, _ = self._c._share.ask("share_read", buffer[: message.nbytes], copy=message.copy, at=message.at)
-            trailer["sum"], trailer["sound"] = told["sum"], told["sound"]
+            trailer["sum"] = told["sum"]
+            if told["sound"]:
+                trailer["mark"] = self._c._sound
 
     def _send(self) -> bool:
         some = False

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from velocpy import errors, knobs
-from velocpy.errors import InvalidArgument, InvalidType, RankFailed, VelocError
+from velocpy.errors import InvalidArgument, InvalidType, RankFailed, VelocError, WaitTimeout
 from velocpy.ondisk import Opened, View, bytes_of_path
 from velocpy.store import Store
 
@@ -311,7 +311,12 @@ class Run:
             said = json.dumps({"done": do()})
         except BaseException as error:  # the others wait for this rank
             mine, said = error, json.dumps({"error": f"{type(error).__name__}: {error}"})
-        told = [json.loads(each) for each in self._others.all_gather(said.encode())]
+        try:
+            told = [json.loads(each) for each in self._others.all_gather(said.encode())]
+        except (RankFailed, WaitTimeout):
+            if isinstance(mine, WaitTimeout) or (isinstance(mine, RankFailed) and mine.rank is not None):
+                raise mine from None  # it names the rank that does not answer
+            raise
         _require_nobody_failed(
             [each.get("error") for each in told], mine, "failed, and what was being brought is not in the archive"
         )

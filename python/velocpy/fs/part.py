@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import velocpy
 from velocpy import paths
-from velocpy.errors import VelocError
+from velocpy.errors import CheckpointDropped, VelocError
 from velocpy.store import Store, log
 
 from .entries import Entry, entry_of
@@ -28,6 +28,9 @@ _RECENT_NS = 5_000_000_000
 
 #: Numbers that name a store.
 MOST = 100_000
+
+#: How often a store is read whose writer drops or replaces files meanwhile.
+_TRIES = 100
 
 
 def directory_of(path: Path, number: int) -> Path:
@@ -59,12 +62,35 @@ class Part:
             raise
 
     def load(self) -> set[str]:
-        """Reads anew what has changed; gives its names."""
+        """Reads anew what has changed; gives its names.
+
+        Raises
+        ------
+        CheckpointDropped
+            The writer of the store has dropped or replaced files again and again meanwhile.
+        """
+        changed: set[str] = set()
+        tries = 1
+        while True:
+            try:
+                self._load(changed)
+            except CheckpointDropped:
+                if not self.reads or tries == _TRIES:
+                    raise
+                tries += 1
+                self.store.refresh()  # the file may have a new version: it must not be taken for a removed one
+            else:
+                return changed
+
+    def _load(self, changed: set[str]) -> None:
+        """Reads anew what has changed, and adds its names, also where it fails."""
         names = {key for key in self.history if isinstance(key, str)}
-        changed = {name for name in self.entries if name not in names}
-        for name in changed:
+        for name in [name for name in self.entries if name not in names]:
             del self.entries[name]
-        return changed | {name for name in names if self.load_entry(name)}
+            changed.add(name)
+        for name in names:
+            if self.load_entry(name):
+                changed.add(name)
 
     def load_entry(self, name: str) -> bool:
         """Reads the entry of a name; tells whether it has changed."""

@@ -89,12 +89,12 @@ def encode(node: Any, path: _Path = ()) -> Any:
         Names the entry that a checkpoint cannot hold: a sparse or quantised tensor, or a tensor subclass that is not
         known. Other objects stay as they are, and `History.checkpoint` refuses them by their path.
     """
-    if reads_as_memory(node):
+    if _reads_as_memory(node):
         return {KIND: "tuple", "of": list(node)}
     return node if _core.is_written_as_it_is(node) else _Encoder(len(path)).node(node, path)
 
 
-def reads_as_memory(node: Any) -> bool:
+def _reads_as_memory(node: Any) -> bool:
     """Whether `History.checkpoint` would take a region of this value for memory at an address.
 
     A state that is a tuple of numbers, such as an epoch and a position, is none.

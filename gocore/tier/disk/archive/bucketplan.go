@@ -29,15 +29,15 @@ func (b *bucketPush) list(in *planning) error {
 			return err
 		}
 		if c.bytes > 0 {
-			contents, drafts = append(contents, c), append(drafts, bucket.Draft{Bytes: c.bytes, Content: c.number()})
+			contents, drafts = append(contents, c), append(drafts, bucket.Draft{Bytes: c.bytes, Content: c.fingerprint()})
 			plan.Packs = append(plan.Packs, PlannedPack{Leader: p.ranks[node.Leader].number})
 		}
 	}
 	p.refer(under.batch)
-	under.lists, _, under.list = listsOf(under.batch)
+	under.lists, _, under.numbers = listsOf(under.batch)
 	layLists(under.lists, start+int64(len(contents))*bucket.SegmentBytes)
 	var err error
-	last := bucket.Draft{Bytes: int64(len(under.list)), Content: xxh3.Hash(under.list)}
+	last := bucket.Draft{Bytes: int64(len(under.numbers)), Content: xxh3.Hash(under.numbers)}
 	if under.packs, err = b.image.Plan(append(drafts, last)...); err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (b *bucketPush) land(under *planned, reports []Report) error {
 	if conflict {
 		return b.repeat(under.batch, fmt.Errorf("%s: %w", b.at.Place(), bucket.ErrConflict))
 	}
-	rest := &content{numbers: under.list}
+	rest := &content{numbers: under.numbers}
 	if err := rest.upload(b.at, under.packs[len(under.packs)-1], b.push.o.writers()); err != nil {
 		return b.uploadFailed(under.batch, err)
 	}

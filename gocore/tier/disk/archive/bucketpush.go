@@ -100,7 +100,7 @@ func (b *bucketPush) upload(batch []*task) error {
 	if err := requireFits(total); err != nil {
 		return err
 	}
-	packs, err := b.image.Plan(bucket.Draft{Bytes: total, Content: content.number()})
+	packs, err := b.image.Plan(bucket.Draft{Bytes: total, Content: content.fingerprint()})
 	if err != nil {
 		return err
 	}

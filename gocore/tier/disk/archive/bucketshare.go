@@ -58,9 +58,13 @@ func (s *Share) Upload(senders int) error {
 	}
 	var parts []*part
 	for _, r := range s.reads {
-		if !r.moved.Known {
-			parts = append(parts, &r.part)
+		if r.moved.Known || r.gone {
+			continue
 		}
+		if r.rooms, err = r.of.from.Rooms(&r.row); err != nil {
+			return err
+		}
+		parts = append(parts, &r.part)
 	}
 	if err := prove(senders, parts); err != nil {
 		return err

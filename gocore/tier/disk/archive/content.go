@@ -62,8 +62,8 @@ func (c *content) add(x *part, m *move) {
 	c.rooms = append(c.rooms, &chunk{of: x, move: m})
 }
 
-// number is a number that another content has not: it tells of whose rows the bytes are, and where they lie in the ranks' stores.
-func (c *content) number() uint64 {
+// fingerprint tells contents apart before their bytes are read: it hashes which rows of which stores the bytes belong to, and where they lie there.
+func (c *content) fingerprint() uint64 {
 	hash := xxh3.New()
 	for _, x := range c.rooms {
 		store := x.of.of.from.About().Store
@@ -141,7 +141,7 @@ func (c *content) end(x *chunk) {
 func prove(writers int, parts []*part) error {
 	var all []*part
 	for _, x := range parts {
-		if !x.gone && durable.NewStream(&x.row) == nil {
+		if durable.NewStream(&x.row) == nil {
 			x.checked = true
 			all = append(all, x)
 		}

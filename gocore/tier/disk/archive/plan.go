@@ -102,9 +102,11 @@ type planned struct {
 	batch  []*task
 	parts  []*part // by their numbers in the plan
 	copies []piece
-	packs  []*bucket.Pack // those of the plan, and one with the lists of the keys
-	lists  []*durable.Change
-	list   []byte // the content of that one
+
+	// In a bucket: the packs of the plan and a last one, the changes that commit the lists of the keys' ranks, and the bytes of these, which the last pack has.
+	packs   []*bucket.Pack
+	lists   []*durable.Change
+	numbers []byte
 }
 
 var (

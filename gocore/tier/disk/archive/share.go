@@ -153,11 +153,12 @@ func (s *Share) find(m *PlannedPart) (*reading, error) {
 			return nil, errShare
 		}
 	}
-	if r.rooms, err = of.from.Rooms(&row); err != nil {
-		return nil, err
-	}
 	if row.Sums == nil {
-		r.err = of.from.NamesStore(r.rooms)
+		rooms, err := of.from.Rooms(&row)
+		if err != nil {
+			return nil, err
+		}
+		r.err = of.from.NamesStore(rooms)
 	}
 	return r, nil
 }

@@ -85,7 +85,7 @@ type upload struct {
 	at     *Bucket
 	key    string
 	number string           // that the server has given it
-	has    map[int]wire.Tag // parts that another process has sent, by their numbers
+	sent   map[int]wire.Tag // parts that another process has sent, by their numbers
 
 	mu     sync.Mutex
 	tags   []wire.Tag
@@ -112,12 +112,12 @@ func (u *upload) once(bytes int64, fill func(p []byte) error) (err error) {
 
 // inParts uploads an object in parts.
 func (u *upload) inParts(x *Pack, length int64, senders int, fill func(p []byte) error) error {
-	if err := u.begin(x); err != nil {
+	if err := u.resumeOrBegin(x); err != nil {
 		return err
 	}
 	bytes := x.Bytes
 	if err := u.parts(bytes, length, senders, fill); err != nil {
-		return u.leave(err)
+		return u.abortIfUnfull(err)
 	}
 	slices.SortFunc(u.tags, func(a, b wire.Tag) int { return cmp.Compare(a.Number, b.Number) })
 	_, _, err := u.at.ask(wire.Request{Op: wire.Complete, Key: u.at.prefix + u.key, Upload: u.number, Parts: u.tags}, nil, nil)
@@ -127,43 +127,43 @@ func (u *upload) inParts(x *Pack, length int64, senders int, fill func(p []byte)
 	return err
 }
 
-// begin goes on with an upload of the same content, or begins one. Where uploads cannot be listed, it begins one.
-func (u *upload) begin(x *Pack) error {
+// resumeOrBegin goes on with an upload of the same content, or begins one. It also begins one where uploads cannot be listed: credentials may not allow that.
+func (u *upload) resumeOrBegin(x *Pack) error {
 	r, _, err := u.at.ask(wire.Request{Op: wire.Uploads, Prefix: u.at.prefix + x.alike()}, nil, nil)
 	if err == nil {
 		for _, left := range u.at.below(r.Objects) {
 			id, isPack := idOf(left.Key)
-			if !isPack || u.know(left) != nil {
+			if !isPack || u.listParts(left) != nil {
 				continue // it has ended meanwhile
 			}
 			x.ID, u.key, u.number = id, left.Key, left.Upload
 			return nil
 		}
 	}
-	u.has = nil
+	u.sent = nil
 	r, _, err = u.at.ask(wire.Request{Op: wire.Begin, Key: u.at.prefix + u.key}, nil, nil)
 	u.number = r.Upload
 	return err
 }
 
-// know lists the parts of an upload.
-func (u *upload) know(left wire.Object) error {
-	u.has = map[int]wire.Tag{}
+// listParts asks the server which parts of an upload it has.
+func (u *upload) listParts(left wire.Object) error {
+	u.sent = map[int]wire.Tag{}
 	for last, more := 0, true; more; {
 		r, _, err := u.at.ask(wire.Request{Op: wire.Parts, Key: u.at.prefix + left.Key, Upload: left.Upload, Number: last}, nil, nil)
 		if err != nil {
 			return err
 		}
 		for _, tag := range r.Tags {
-			u.has[tag.Number], last = tag, tag.Number
+			u.sent[tag.Number], last = tag, tag.Number
 		}
 		more = r.More && len(r.Tags) > 0
 	}
 	return nil
 }
 
-// leave ends an upload that has failed. What was sent stays for the next push, unless it is the pack's bytes that cannot be had.
-func (u *upload) leave(err error) error {
+// abortIfUnfull aborts an upload whose bytes could not be read: another attempt would read them anew. The parts of any other one stay on the server for the next push.
+func (u *upload) abortIfUnfull(err error) error {
 	if !u.unfull {
 		return fmt.Errorf("%w (the parts that have arrived stay for the next push)", err)
 	}
@@ -273,8 +273,8 @@ func (u *upload) send(x part) (err error) {
 		return nil
 	}
 	q := wire.Request{Op: wire.Part, Key: u.at.prefix + u.key, Upload: u.number, Number: x.number, Sum: sumOf(x.bytes)}
-	tag, has := u.has[x.number]
-	if !has || tag.Sum != q.Sum || tag.Bytes != int64(len(x.bytes)) {
+	tag, sent := u.sent[x.number]
+	if !sent || tag.Sum != q.Sum || tag.Bytes != int64(len(x.bytes)) {
 		r, _, err := u.at.askBy(x.buffer.server, q, x.bytes, nil)
 		if err != nil {
 			return err
