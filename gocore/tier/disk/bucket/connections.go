@@ -31,7 +31,7 @@ type Connections struct{ pool *pool }
 
 // NewConnections takes sockets over. They are closed, which ends the program, when nothing uses the Connections any more.
 func NewConnections(descriptors []int) (*Connections, error) {
-	c := &Connections{&pool{}}
+	c := &Connections{&pool{idle: idleAfter}}
 	c.pool.put = sync.NewCond(&c.pool.mu)
 	for _, fd := range descriptors {
 		if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: answerWithin}); err != nil {
@@ -93,7 +93,8 @@ type pool struct {
 	mu    sync.Mutex
 	put   *sync.Cond
 	free  []*connection
-	timer *time.Timer // runs while a free connection has memory; nil: it does not
+	timer *time.Timer   // runs while a free connection has memory; nil: it does not
+	idle  time.Duration // after which a connection that carries no request has no memory
 }
 
 // take waits for a connection. With spare it does not wait: it returns nil unless more than so many are free.
@@ -124,7 +125,7 @@ func (p *pool) giveBack(x *connection) {
 	}
 	x.used = time.Now()
 	if x.memory != nil && p.timer == nil {
-		p.timer = time.AfterFunc(idleAfter, p.expire)
+		p.timer = time.AfterFunc(p.idle, p.expire)
 	}
 	p.put.Signal()
 }
@@ -136,13 +137,13 @@ func (p *pool) expire() {
 	p.timer = nil
 	again := false
 	for _, x := range p.free {
-		if time.Since(x.used) >= idleAfter {
+		if time.Since(x.used) >= p.idle {
 			x.release()
 		}
 		again = again || x.memory != nil
 	}
 	if again {
-		p.timer = time.AfterFunc(idleAfter, p.expire)
+		p.timer = time.AfterFunc(p.idle, p.expire)
 	}
 }
 
