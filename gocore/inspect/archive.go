@@ -23,7 +23,7 @@ func (d *Desk) push(q *Request) ([]byte, error) {
 	if q.To == "" || len(q.Ranks) == 0 {
 		return nil, fmt.Errorf("%w: no archive, or no ranks", ErrRequest)
 	}
-	o := archive.Options{Files: q.Files, Writers: q.Writers, Leaders: q.Leaders, Stripe: q.Stripe, Partial: q.Partial}
+	o := archive.Options{Files: q.Files, Writers: q.Writers, Leaders: q.Leaders, Stripe: q.Stripe, Partial: q.Partial, Paces: q.Paces}
 	if q.Histories != nil {
 		o.Histories = []string{}
 	}
@@ -110,7 +110,7 @@ func outcome(p *archive.Push, done bool) ([]byte, error) {
 	}
 	return answer(map[string]any{
 		"done": done, "keys": got.Keys, "parts": got.Parts, "bytes": got.Bytes, "known": got.Known, "incomplete": got.Incomplete, "changed": got.Changed,
-		"damaged": len(got.Damaged), "damaged_parts": damaged, "files": got.Files, "left": got.Left,
+		"damaged": len(got.Damaged), "damaged_parts": damaged, "files": got.Files, "left": got.Left, "paces": p.Paces(),
 		"requests": got.Requests, "sent": got.Sent, "received": got.Received,
 	}, nil)
 }

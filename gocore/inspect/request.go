@@ -13,6 +13,7 @@ import (
 
 	"velocpy/gocore/base/strictjson"
 	"velocpy/gocore/model"
+	"velocpy/gocore/tier/disk/archive"
 	"velocpy/gocore/tier/disk/durable"
 )
 
@@ -52,6 +53,8 @@ type Request struct {
 	Catalogs []Catalog `json:"catalogs"` // push_metadata: what the buffer has, one behind the other
 	// push_plan
 	Nodes []int `json:"nodes"` // numbers of the ranks' nodes, by ranks ascending
+	// push, of ranks on several nodes: what an earlier push has answered; null: nothing
+	Paces archive.Paces `json:"paces"`
 	// share_read, share_copy, share_write
 	Copy   int    `json:"copy"`   // its number in the plan
 	File   int64  `json:"file"`   // its number in the plan

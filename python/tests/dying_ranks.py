@@ -297,7 +297,8 @@ class Ranks:
         _local.rank = rank  # also of the thread that a store has for its archive
         self._calls += 1
         call = self._calls
-        said = b.said[call]
+        with b.guard:  # a finalizer may let another thread run while a missing entry is made
+            said = b.said[call]
 
         def say_to_some() -> None:
             said[rank] = text
@@ -352,7 +353,8 @@ class Ranks:
     def receive(self, sender: int, into: Bytes) -> Any:
         b = self._b
         b.step(self.rank, "before receive")
-        queue = b.sent[sender, self.rank]
+        with b.guard:
+            queue = b.sent[sender, self.rank]
 
         def come() -> bool:
             if not queue or queue[0].at > time.monotonic():

@@ -7,21 +7,27 @@ import (
 
 // Leaders elects the ranks that write a file, at most so many, each on another node: the nodes with the most bytes for it, since what lies on a leader's node need not be
 // sent (section 4.2 of the paper, which has one leader for each file, and names several as future work). Of nodes with as many bytes, it is the one that comes first. Of a
-// node's ranks with bytes for the file, it is the lowest.
+// node's ranks with bytes for the file, it is the lowest. Slow nodes come behind all others.
 //
-// bytes are those of each rank for the file, nodes the number of each rank's node.
-func Leaders(bytes []int64, nodes []int, most int) (leaders []int) {
-	left := map[int]int64{} // by node, without those that have a leader
+// bytes are those of each rank for the file, nodes the number of each rank's node. slow is that of Paces; nil: no node is slow.
+func Leaders(bytes []int64, nodes []int, most int, slow map[int]float64) (leaders []int) {
+	left, behind := map[int]int64{}, map[int]int64{} // by node, without those that have a leader
 	for rank, n := range bytes {
-		left[nodes[rank]] += n
-	}
-	for len(leaders) < most {
-		node, found := heaviest(left, nodes)
-		if !found {
-			break
+		if slow[nodes[rank]] > 1 {
+			behind[nodes[rank]] += n
+		} else {
+			left[nodes[rank]] += n
 		}
-		delete(left, node)
-		leaders = append(leaders, leaderOf(node, bytes, nodes))
+	}
+	for _, some := range []map[int]int64{left, behind} {
+		for len(leaders) < most {
+			node, found := heaviest(some, nodes)
+			if !found {
+				break
+			}
+			delete(some, node)
+			leaders = append(leaders, leaderOf(node, bytes, nodes))
+		}
 	}
 	return leaders
 }
@@ -104,8 +110,8 @@ func Assign(bytes []int64, nodes, leaders []int) (writers []int) {
 }
 
 // Elect elects the leaders of a file among ranks, at most so many, and says which of them writes what each rank has: -1 where none does.
-func Elect(bytes []int64, nodes []int, most int) (leaders, writers []int) {
-	leaders = Leaders(bytes, nodes, most)
+func Elect(bytes []int64, nodes []int, most int, slow map[int]float64) (leaders, writers []int) {
+	leaders = Leaders(bytes, nodes, most, slow)
 	return leaders, Assign(bytes, nodes, leaders)
 }
 

@@ -24,7 +24,7 @@ func TestTheNodesWithTheMostBytesLead(t *testing.T) {
 		"more than there are nodes":   {[]int64{3, 5, 0}, []int{0, 1, 2}, 9, []int{1, 0}},
 		"no ranks":                    {nil, nil, 1, nil},
 	} {
-		if got := Leaders(c.bytes, c.nodes, c.most); !slices.Equal(got, c.want) {
+		if got := Leaders(c.bytes, c.nodes, c.most, nil); !slices.Equal(got, c.want) {
 			t.Errorf("%s: the ranks %v lead, wanted %v", name, got, c.want)
 		}
 	}
@@ -65,7 +65,7 @@ func TestLeadersOfAnyRanks(t *testing.T) {
 				some++
 			}
 		}
-		leaders := Leaders(bytes, nodes, most)
+		leaders := Leaders(bytes, nodes, most, nil)
 		if len(leaders) != min(most, some) {
 			t.Fatalf("%d leaders on %d nodes", len(leaders), some)
 		}
@@ -106,7 +106,7 @@ func TestEveryNodeLeadsByDefault(t *testing.T) {
 			}
 			most, from := DefaultLeaders(nodes, files), 0
 			for _, end := range Groups(bytes, files) {
-				_, writers := Elect(bytes[from:end], nodes[from:end], most)
+				_, writers := Elect(bytes[from:end], nodes[from:end], most, nil)
 				for i, writer := range writers {
 					if nodes[from+i] != nodes[from+writer] {
 						t.Errorf("%d nodes, %d files, %d leaders: rank %d sends to another node", count, files, most, from+i)

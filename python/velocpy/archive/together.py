@@ -214,6 +214,7 @@ class Run:
         self._others, self._options, self._path, self._told, self._timeout = others, options, path, told, timeout
         self._lowest = others.rank == 0
         self._nodes = self._found_nodes()
+        self._paces: dict[str, float] | None = None  # how fast nodes have written, for the lowest rank
 
     @property
     def options(self) -> Options:
@@ -348,6 +349,7 @@ class Run:
 
     def _finished(self, pushing: Pushing, tells: bool) -> dict[str, Any]:
         facts, _ = pushing.ask("push_done")
+        self._paces = facts["paces"]
         outcome = outcome_of(facts, pushing, tells)
         pushing.close()
         return _told(outcome)
@@ -421,7 +423,9 @@ class Run:
 
     def _open(self, pushing: Pushing) -> None:
         every = {rank: self._path_of(rank) for rank in range(len(self._told))}
-        pushing.open(to=target_of(self._options), ranks=ranks_of(every), **request_of(self._options))
+        pushing.open(
+            to=target_of(self._options), ranks=ranks_of(every), paces=self._paces, **request_of(self._options)
+        )
 
     def _plan(self, pushing: Pushing, nodes: Sequence[int]) -> bytes:
         """What is to be done next, on every rank."""

@@ -26,8 +26,9 @@ type Cluster struct {
 	LinkDelay float64 // from one node to another
 
 	// The storage.
-	StoreRate  float64 // of what a node writes to the storage
-	StoreDelay float64 // from a node to a server, and as long back
+	StoreRate  float64   // of what a node writes to the storage
+	StoreDelay float64   // from a node to a server, and as long back
+	Slow       []float64 // by node: what its StoreRate is divided by; behind the end of the list: 1
 	Servers    int
 	ServerRate float64 // of one server
 	ServerCost float64 // of one request, beside its bytes
@@ -109,6 +110,7 @@ type Push struct {
 	Buffer  int64 // bytes of a message
 	Buffers int   // of a rank for receiving, and as many for sending
 	Front   int64 // where the bytes of checkpoints begin in a file
+	Even    bool  // plans take no account of how fast nodes have written
 }
 
 // Default is the push of velocpy.archive.push with its defaults: 8 threads, 8 buffers of 4 MiB, and so many leaders that every node leads.
@@ -150,10 +152,23 @@ func (c *Cluster) check() error {
 			return fmt.Errorf("%w: delays must not be below zero", ErrCluster)
 		}
 	}
+	for _, x := range c.Slow {
+		if !(x > 0) || c.OneMachine {
+			return fmt.Errorf("%w: a node is slow by a factor above zero, and not on one machine", ErrCluster)
+		}
+	}
 	if c.Cores < 1 || c.Servers < 1 || c.Stripe < 1 {
 		return fmt.Errorf("%w: cores, servers and stripes must be above zero", ErrCluster)
 	}
 	return nil
+}
+
+// slowness is what the rate is divided by at which a node writes.
+func (c *Cluster) slowness(node int) float64 {
+	if node < len(c.Slow) {
+		return c.Slow[node]
+	}
+	return 1
 }
 
 // total is the bytes of a push.

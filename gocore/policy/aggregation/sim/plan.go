@@ -36,6 +36,8 @@ type planner struct {
 	left int     // keys
 	free []int64 // by file: where its free room begins in it
 	most int     // leaders of a file
+
+	paces aggregation.Paces
 }
 
 func newPlanner(p *Push) *planner {
@@ -66,26 +68,16 @@ func (l *planner) next(keys int, nodes []int) *plan {
 	for rank, n := range l.push.Bytes {
 		bytes[rank] = n * int64(keys)
 	}
-	most := l.most
-	if most == 0 && nodes != nil {
-		most = aggregation.DefaultLeaders(nodes, l.push.Files)
-	}
+	ends := aggregation.Groups(bytes, l.push.Files)
+	writers := l.elect(plan, bytes, ends, nodes)
 	files := make([][]Copy, l.push.Files)
 	from := 0
-	for file, end := range aggregation.Groups(bytes, l.push.Files) {
-		writers := make([]int, end-from) // one process: the first rank of each file stands for it
-		if nodes != nil {
-			var leaders []int
-			leaders, writers = aggregation.Elect(bytes[from:end], nodes[from:end], most)
-			for _, rank := range leaders {
-				plan.leaders = append(plan.leaders, leader{file, from + rank})
-			}
-		}
+	for file, end := range ends {
 		var of []int
 		if nodes != nil {
 			of = nodes[from:end]
 		}
-		files[file] = l.lay(file, from, writers, of, keys)
+		files[file] = l.lay(file, from, writers[from:end], of, keys)
 		for i := range files[file] {
 			x := &files[file][i]
 			if x.Reader = x.Writer; nodes != nil {
@@ -98,7 +90,59 @@ func (l *planner) next(keys int, nodes []int) *plan {
 	return plan
 }
 
-// lay lays what ranks have for a file one behind the other. Ranks are those from one on, as many as there are writers, which are counted from it, too. Without nodes, one
+// elect says which rank writes what each rank has. One process writes everything: the first rank of each file stands for it.
+func (l *planner) elect(plan *plan, bytes []int64, ends, nodes []int) (writers []int) {
+	slow, most := l.paces.Slow(), l.most
+	if most == 0 && nodes != nil {
+		most = aggregation.DefaultLeaders(nodes, l.push.Files)
+	}
+	var parts []aggregation.Part
+	from := 0
+	for file, end := range ends {
+		of := make([]int, end-from)
+		if nodes != nil {
+			_, of = aggregation.Elect(bytes[from:end], nodes[from:end], most, slow)
+		}
+		for i, writer := range of {
+			parts = append(parts, aggregation.Part{File: file, Rank: from + i, Bytes: bytes[from+i], Writer: from + max(writer, 0)})
+		}
+		from = end
+	}
+	if nodes == nil {
+		return writersOf(parts)
+	}
+	aggregation.Reroute(parts, nodes, slow, l.most > 0)
+	leads := map[leader]bool{}
+	for _, x := range parts {
+		if led := (leader{x.File, x.Writer}); x.Bytes > 0 && !leads[led] {
+			leads[led] = true
+			plan.leaders = append(plan.leaders, led)
+		}
+	}
+	return writersOf(parts)
+}
+
+// writersOf are the writers of parts, which are those of all ranks.
+func writersOf(parts []aggregation.Part) (writers []int) {
+	for _, x := range parts {
+		writers = append(writers, x.Writer)
+	}
+	return writers
+}
+
+// learn takes what the ranks have written for a plan.
+func (l *planner) learn(all []*process) {
+	if l.push.Even {
+		return
+	}
+	var written []aggregation.Written
+	for _, p := range all {
+		written = append(written, aggregation.Written{Node: p.node.number, Bytes: p.writing.bytes, Seconds: seconds(p.writing.passed)})
+	}
+	l.paces = l.paces.Learn(written)
+}
+
+// lay lays what ranks have for a file one behind the other. Ranks are those from one on, as many as there are writers. Without nodes, one
 // process copies everything: several writers copy what is long.
 func (l *planner) lay(file, from int, writers, nodes []int, keys int) (pieces []Copy) {
 	bytes := make([]int64, len(writers))
@@ -110,7 +154,7 @@ func (l *planner) lay(file, from int, writers, nodes []int, keys int) (pieces []
 	for i, writer := range writers {
 		rank, at := from+i, begins[i]-l.push.Front
 		for range keys {
-			whole := Copy{Rank: rank, File: file, Writer: from + writer, At: at, Bytes: l.push.Bytes[rank]}
+			whole := Copy{Rank: rank, File: file, Writer: writer, At: at, Bytes: l.push.Bytes[rank]}
 			at += whole.Bytes
 			switch {
 			case whole.Bytes == 0:

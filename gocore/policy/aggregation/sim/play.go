@@ -71,6 +71,7 @@ func (w *world) together(s *Software, p *Push) Result {
 		began := w.Now()
 		w.carryOut(plan, processes, p.Buffer)
 		r.Copying += seconds(w.Now() - began)
+		planner.learn(processes)
 		talk.land(plan, processes[0].ended)
 		for _, x := range plan.leaders {
 			leads[x.rank] = true
@@ -133,7 +134,7 @@ func Alone(c Cluster, s Software, p Push) (Result, error) {
 func (w *world) alone(s *Software, p *Push) Result {
 	r := Result{Bytes: p.total(), Files: p.Files, Leaders: 1}
 	w.pass(nanoseconds(s.opening(len(p.Bytes), min(p.Writers, w.c.Cores))))
-	planner := newPlanner(p)
+	planner, on := newPlanner(p), w.nodes[p.Nodes[0]]
 	for planner.left > 0 {
 		plan := planner.next(planner.batch(1), nil)
 		r.Plans++
@@ -142,7 +143,7 @@ func (w *world) alone(s *Software, p *Push) Result {
 		w.workers(p.Writers, len(plan.copies), func(number int, done func()) {
 			copiers++
 			r.LeaderMemory = max(r.LeaderMemory, int64(copiers)*aggregation.CopyBytes)
-			w.copy(w.nodes[p.Nodes[0]], &plan.copies[number], func() {
+			w.copy(on, &plan.copies[number], func(file int, at, bytes int64, done func()) { w.write(on, file, at, bytes, done) }, func() {
 				copiers--
 				done()
 			})

@@ -50,6 +50,8 @@ type process struct {
 	tasks              []func(done func())
 	reads, writes      int // under way, or not looked at since
 
+	writing stopwatch
+
 	idle  int64 // since when there was nothing to do
 	woken int64 // when it looks next, if something has come; -1: nothing has
 	ended int64
@@ -67,7 +69,7 @@ func share(plan *plan, all []*process, buffer int64) {
 	type pair struct{ from, to int }
 	ways := map[pair]*way{}
 	for _, p := range all {
-		p.sent, p.received, p.first = nil, nil, 0
+		p.sent, p.received, p.first, p.writing = nil, nil, 0, stopwatch{}
 	}
 	for _, c := range plan.copies {
 		if c.Reader == c.Writer {
@@ -86,6 +88,29 @@ func share(plan *plan, all []*process, buffer int64) {
 			x.unwanted++
 		}
 	}
+}
+
+// stopwatch measures how long at least one of several writes is under way, and their bytes.
+type stopwatch struct {
+	active int
+	began  int64
+	passed int64 // ns
+	bytes  int64
+}
+
+// store writes bytes to the storage.
+func (p *process) store(file int, at, bytes int64, done func()) {
+	x := &p.writing
+	if x.active++; x.active == 1 {
+		x.began = p.w.Now()
+	}
+	p.w.write(p.node, file, at, bytes, func() {
+		x.bytes += bytes
+		if x.active--; x.active == 0 {
+			x.passed += p.w.Now() - x.began
+		}
+		done()
+	})
 }
 
 // run does all that can be done, and then looks again when something has come.
@@ -196,7 +221,7 @@ func (p *process) write() (some bool) {
 			p.writes++
 			p.submit(func(done func()) {
 				p.w.hash(p.node, m.bytes, 1, func() {
-					p.w.write(p.node, m.file, m.at, m.bytes, func() {
+					p.store(m.file, m.at, m.bytes, func() {
 						p.writes--
 						p.written++
 						done()
@@ -272,7 +297,7 @@ func (p *process) copy() (some bool) {
 		p.copying++
 		p.mostCopying = max(p.mostCopying, p.copying)
 		p.submit(func(done func()) {
-			p.w.copy(p.node, &c, func() {
+			p.w.copy(p.node, &c, p.store, func() {
 				p.copying--
 				done()
 			})
@@ -282,8 +307,8 @@ func (p *process) copy() (some bool) {
 	return some
 }
 
-// copy reads and writes a copy, a piece at a time.
-func (w *world) copy(n *node, c *Copy, done func()) {
+// copy reads a copy and writes it, a piece at a time.
+func (w *world) copy(n *node, c *Copy, write func(file int, at, bytes int64, done func()), done func()) {
 	at := int64(0)
 	var next func()
 	next = func() {
@@ -294,7 +319,7 @@ func (w *world) copy(n *node, c *Copy, done func()) {
 		bytes, to := min(c.Bytes-at, aggregation.CopyBytes), c.At+at
 		at += bytes
 		w.read(n, bytes, func() {
-			w.hash(n, bytes, 1, func() { w.write(n, c.File, to, bytes, next) })
+			w.hash(n, bytes, 1, func() { write(c.File, to, bytes, next) })
 		})
 	}
 	next()

@@ -85,7 +85,7 @@ func newWorld(c *Cluster, nodes []int) *world {
 			memory := newStation(1, c.LinkRate, 0)
 			n.disk, n.cores, n.out, n.in = w.servers[0], newStation(c.Cores, c.HashRate, 0), memory, memory
 		default:
-			n.disk, n.cores, n.store = newStation(1, c.ReadRate, 0), newStation(c.Cores, c.HashRate, 0), newStation(1, c.StoreRate, 0)
+			n.disk, n.cores, n.store = newStation(1, c.ReadRate, 0), newStation(c.Cores, c.HashRate, 0), newStation(1, c.StoreRate/c.slowness(number), 0)
 			n.out, n.in = newStation(1, c.LinkRate, 0), newStation(1, c.LinkRate, 0)
 		}
 		w.nodes = append(w.nodes, n)

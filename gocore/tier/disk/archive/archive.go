@@ -20,6 +20,7 @@ import (
 	"velocpy/gocore/base/safego"
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
+	"velocpy/gocore/policy/aggregation"
 	"velocpy/gocore/tier/disk/catalog"
 	"velocpy/gocore/tier/disk/durable"
 )
@@ -72,7 +73,12 @@ type Options struct {
 	Stripe    int64    // what one node writes begins at a multiple of it in a file; 0: aggregation.Stripe
 	Partial   bool     // keys that not all ranks have are brought too
 	Histories []string // that are brought; nil: all
+
+	Paces Paces // by plans: how fast the nodes have written for earlier pushes
 }
+
+// Paces are how fast nodes have written.
+type Paces = aggregation.Paces
 
 // Done says what a push has done.
 type Done struct {

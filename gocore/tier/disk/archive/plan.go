@@ -79,6 +79,9 @@ type Report struct {
 	Gone   []int    `json:"gone"`   // the store does not have the version any more
 	Failed []Failed `json:"failed"` // reading has failed in another way
 
+	Wrote   int64   `json:"wrote"`   // bytes that it has written into the files that it leads
+	Writing float64 `json:"writing"` // seconds in which at least one of these writes or a sync was under way
+
 	Packs    []bucket.Pack `json:"packs"`    // that it has uploaded
 	Conflict bool          `json:"conflict"` // another process has collected what the rank was uploading
 	Costs    bucket.Costs  `json:"costs"`    // of what it has uploaded
@@ -102,6 +105,7 @@ type planned struct {
 	batch  []*task
 	parts  []*part // by their numbers in the plan
 	copies []piece
+	nodes  []int // the numbers of the ranks' nodes, by ranks
 
 	// In a bucket: the packs of the plan and a last one, the changes that commit the lists of the keys' ranks, and the bytes of these, which the last pack has.
 	packs   []*bucket.Pack
@@ -170,7 +174,7 @@ func (x *planning) begin(batch []*task) error {
 	if err := p.place(batch, x.nodes); err != nil {
 		return err
 	}
-	p.under = &planned{batch: batch}
+	p.under = &planned{batch: batch, nodes: x.nodes}
 	return x.list()
 }
 
@@ -213,19 +217,14 @@ func (x *planning) list() error {
 		}
 		g.add(places[c.of.of], c.end-c.from)
 	}
-	most := cmp.Or(p.o.Leaders, aggregation.DefaultLeaders(nodes, len(p.ends)))
 	files := slices.Sorted(maps.Keys(groups))
-	for _, file := range files {
-		for _, leader := range groups[file].elect(nodes, most) {
-			plan.Files = append(plan.Files, FileLeader{file, p.ranks[leader].number})
-		}
-	}
+	x.elect(files, groups)
 	if err := makeFiles(p, files); err != nil {
 		return err
 	}
 	for _, c := range p.under.copies {
 		g, from := groups[c.file], places[c.of.of]
-		writer := g.first + g.writers[from-g.first]
+		writer := g.writers[from-g.first]
 		plan.Parts[numbers[c.of]].Reader = p.ranks[aggregation.Reader(from, writer, nodes)].number
 		plan.Copies = append(plan.Copies, Transfer{numbers[c.of], c.file, p.ranks[writer].number, c.from, c.end, c.at})
 	}
@@ -253,7 +252,7 @@ func makeFiles(p *Push, files []int64) error {
 type group struct {
 	first   int
 	bytes   []int64 // of the file, by rank from the first on
-	writers []int   // likewise: who writes these bytes, counted from the first
+	writers []int   // likewise: the rank that writes these bytes
 }
 
 // add adds bytes of a rank. The copies of a file are in the order of their places, and so in that of the ranks.
@@ -264,13 +263,28 @@ func (g *group) add(rank int, bytes int64) {
 	g.bytes[rank-g.first] += bytes
 }
 
-// elect elects the leaders of the file, and says which of them writes what each rank has.
-func (g *group) elect(nodes []int, most int) (leaders []int) {
-	leaders, g.writers = aggregation.Elect(g.bytes, nodes[g.first:g.first+len(g.bytes)], most)
-	for i := range leaders {
-		leaders[i] += g.first
+// elect elects the leaders of files, and says which of them writes what each rank has.
+func (x *planning) elect(files []int64, groups map[int64]*group) {
+	p := x.push
+	slow, most := p.o.Paces.Slow(), cmp.Or(p.o.Leaders, aggregation.DefaultLeaders(x.nodes, len(p.ends)))
+	var parts []aggregation.Part
+	for i, file := range files {
+		g := groups[file]
+		_, writers := aggregation.Elect(g.bytes, x.nodes[g.first:g.first+len(g.bytes)], most, slow)
+		for rank, writer := range writers {
+			parts = append(parts, aggregation.Part{File: i, Rank: g.first + rank, Bytes: g.bytes[rank], Writer: g.first + max(writer, 0)})
+		}
 	}
-	return leaders
+	aggregation.Reroute(parts, x.nodes, slow, p.o.Leaders > 0)
+	leads := map[FileLeader]bool{}
+	for _, part := range parts {
+		g, led := groups[files[part.File]], FileLeader{files[part.File], p.ranks[part.Writer].number}
+		g.writers = append(g.writers, part.Writer)
+		if part.Bytes > 0 && !leads[led] {
+			leads[led] = true
+			x.plan.Files = append(x.plan.Files, led)
+		}
+	}
 }
 
 func (x *part) moved(t *task) PlannedPart {
@@ -299,6 +313,7 @@ func (p *Push) Land(reports []Report) error {
 	if p.bucket != nil {
 		return p.bucket.land(under, reports)
 	}
+	p.o.Paces = p.o.Paces.Learn(under.written(reports))
 	for _, c := range under.copies {
 		p.to.Space().Wrote(c.at, c.end-c.from)
 	}
@@ -307,6 +322,17 @@ func (p *Push) Land(reports []Report) error {
 		return err
 	}
 	return p.commit(batch)
+}
+
+// Paces are how fast nodes have written, for the next push.
+func (p *Push) Paces() Paces { return p.o.Paces }
+
+// written is what the nodes have written, as all ranks report, by ranks ascending.
+func (u *planned) written(reports []Report) (all []aggregation.Written) {
+	for i, r := range reports[:min(len(reports), len(u.nodes))] {
+		all = append(all, aggregation.Written{Node: u.nodes[i], Bytes: r.Wrote, Seconds: r.Writing})
+	}
+	return all
 }
 
 // note takes what a rank reports of its parts.

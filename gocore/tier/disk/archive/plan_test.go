@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
@@ -34,6 +35,8 @@ type together struct {
 	server bucket.Server // with it, instead; nil: it is a directory
 	random *rand.Rand
 	spoil  func(from, to int, p []byte) // changes messages on their way; nil: nothing does
+	slow   map[int]time.Duration        // by rank: how much longer a write into the archive takes
+	paces  Paces                        // that the last push has told
 	before func(plan *Plan)             // is called before the ranks begin with a plan; nil: nothing is
 }
 
@@ -74,6 +77,7 @@ func (g *together) push(o Options) (done Done, err error) {
 	for {
 		plan, err := p.Plan(g.nodes)
 		if err != nil || plan.Done {
+			g.paces = p.Paces()
 			return p.Done(), err
 		}
 		if g.before != nil {
@@ -106,7 +110,7 @@ func (g *together) share(rank int, near []Source) *Share {
 	if g.server != nil {
 		return NewBucketShare(rank, near, inBucket(g.t, g.server))
 	}
-	return NewShare(rank, near, durable.Options{FS: g.fs, Dir: archiveDir})
+	return NewShare(rank, near, durable.Options{FS: slowFS{g.fs, g.slow[rank]}, Dir: archiveDir})
 }
 
 // upload lets the ranks upload their packs, in any order.

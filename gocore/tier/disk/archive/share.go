@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/zeebo/xxh3"
 	"golang.org/x/sys/unix"
@@ -38,8 +39,32 @@ type Share struct {
 	plan   *Plan
 	files  map[int64]*ledFile
 
-	mu    sync.Mutex
-	reads map[int]*reading // by number of the part: what this rank reads
+	mu      sync.Mutex
+	reads   map[int]*reading // by number of the part: what this rank reads
+	writing stopwatch
+}
+
+// stopwatch measures how long at least one of several writes is under way, and their bytes.
+type stopwatch struct {
+	active int
+	began  time.Time
+	passed time.Duration
+	bytes  int64
+}
+
+// start begins a write.
+func (w *stopwatch) start() {
+	if w.active++; w.active == 1 {
+		w.began = time.Now()
+	}
+}
+
+// stop ends a write of so many bytes.
+func (w *stopwatch) stop(bytes int64) {
+	w.bytes += bytes
+	if w.active--; w.active == 0 {
+		w.passed += time.Since(w.began)
+	}
 }
 
 // reading is a part that this rank reads.
@@ -69,7 +94,7 @@ func (s *Share) Dir() string { return s.to.Dir }
 
 // Begin takes a plan. The files that the rank leads are there already.
 func (s *Share) Begin(plan *Plan) error {
-	s.plan, s.reads = plan, map[int]*reading{}
+	s.plan, s.reads, s.writing = plan, map[int]*reading{}, stopwatch{}
 	if s.bucket != nil {
 		if err := s.bucket.recognize(plan.Store); err != nil {
 			return err
@@ -250,11 +275,16 @@ func (s *Share) write(number, at int64, p []byte) error {
 	if f == nil || at < f.start || at+int64(len(p)) > f.start+segmentBytes {
 		return errShare
 	}
-	if _, err := f.WriteAt(p, at-f.start); err != nil {
-		return fmt.Errorf("%s: %w", s.name(number), err)
-	}
+	s.mu.Lock()
+	s.writing.start()
+	s.mu.Unlock()
+	_, err := f.WriteAt(p, at-f.start)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.writing.stop(int64(len(p)))
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.name(number), err)
+	}
 	f.written = true
 	return nil
 }
@@ -288,6 +318,7 @@ func (s *Share) Copy(copy int, at, bytes int64) (err error) {
 
 // End syncs what was written, and reports what came of the parts that this rank has read.
 func (s *Share) End() (report Report, err error) {
+	s.writing.start()
 	for number, f := range s.files {
 		if !f.written {
 			continue
@@ -297,7 +328,8 @@ func (s *Share) End() (report Report, err error) {
 			return report, fmt.Errorf("%s: %w", s.name(number), err)
 		}
 	}
-	report = Report{Wrong: []int{}, Gone: []int{}, Failed: []Failed{}}
+	s.writing.stop(0)
+	report = Report{Wrong: []int{}, Gone: []int{}, Failed: []Failed{}, Wrote: s.writing.bytes, Writing: s.writing.passed.Seconds()}
 	for number, r := range s.reads {
 		if r.seen != nil && !r.gone && r.err == nil && !r.seen.Sound() {
 			r.wrong = true
