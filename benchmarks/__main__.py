@@ -15,7 +15,7 @@ from benchmarks import ON_GPU
 from benchmarks.adjoint import storages
 from benchmarks.compare import cores
 from benchmarks.device import accumulated, device, histories, scheduled, stored
-from benchmarks.disk import commits, deduplicated, disk, durable, hacc, opening, pushes, reduced, verification
+from benchmarks.disk import buckets, commits, deduplicated, disk, durable, hacc, opening, pushes, reduced, verification
 from benchmarks.engines.contenders import has_gpu
 from benchmarks.host import aggregation, calls, capture, decision, scale, sweep, twins
 from benchmarks.paper import coldstart, shot
@@ -45,6 +45,7 @@ BENCHMARKS: dict[str, tuple[Callable[..., Report], str]] = {
         "de-duplicated histories of graphlet counts, trainings and wavefields, beside compressors",
     ),
     "archive": (pushes.run, "the stores of ranks brought into few files, beside a file for each rank and MPI-IO"),
+    "bucket": (buckets.run, "archives in a bucket of a local server, beside minio-go alone (needs Go)"),
     "hacc": (hacc.run, "particles of ranks brought into few files, beside ADIOS2 and MPI-IO, and read by other ranks"),
     "aggregation": (aggregation.run, "archives of up to 16,384 ranks, simulated by the policy of a push (needs Go)"),
     "opening": (opening.run, "opening a store with a million checkpoints, and one whose writer was killed"),
@@ -84,6 +85,7 @@ QUICK: dict[str, dict[str, object]] = {
         "rounds": 1,
     },
     "archive": {"ranks": 4, "size": 256 << 10, "count": 2, "rounds": 1, "mpi": False},
+    "bucket": {"total": 8 << 20, "ranks": (2,), "checkpoints": 2, "rounds": 1, "parts": (5 << 20,), "threads": (2,)},
     "hacc": {"ranks": 4, "size": 256 << 10, "rounds": 1, "particles": 1000, "steps": 10, "kinds": hacc.KINDS[2:]},
     "aggregation": {"ranks": (16,)},
     "opening": {"count": 200, "total": 8 << 20, "part": 256 << 10, "rounds": 1},

@@ -4,6 +4,7 @@ go 1.25.0
 
 require (
 	github.com/minio/minio-go/v7 v7.3.0
+	golang.org/x/sys v0.47.0
 	velocpy v0.0.0
 )
 
@@ -23,7 +24,6 @@ require (
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/crypto v0.55.0 // indirect
 	golang.org/x/net v0.58.0 // indirect
-	golang.org/x/sys v0.47.0 // indirect
 	golang.org/x/text v0.41.0 // indirect
 	gopkg.in/ini.v1 v1.67.3 // indirect
 )

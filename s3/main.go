@@ -11,8 +11,6 @@ import (
 	"strconv"
 	"sync"
 	"time"
-
-	"velocpy/gocore/base/wire"
 )
 
 // parentEvery is how often the program looks whether the process that started it is still there: a child that this one has forked may keep the sockets open.
@@ -36,50 +34,10 @@ func main() {
 		busy.Add(1)
 		go func() {
 			defer busy.Done()
-			serve(os.NewFile(uintptr(fd), "connection"), client, err)
+			serve(fd, client, err)
 		}()
 	}
 	busy.Wait()
-}
-
-// serve answers the requests of a connection until it is closed. unusable says why no request can be sent; nil: they can.
-func serve(socket *os.File, client *client, unusable error) {
-	defer socket.Close()
-	for serveOne(socket, client, unusable) == nil {
-	}
-}
-
-// buffers are those that no request uses: there are as many as requests that were under way at once.
-var buffers = sync.Pool{New: func() any { return new([]byte) }}
-
-func serveOne(socket *os.File, client *client, unusable error) error {
-	var buffer *[]byte // none while the connection waits for a request
-	defer func() {
-		if buffer != nil {
-			buffers.Put(buffer)
-		}
-	}()
-	room := func(n int64) ([]byte, error) {
-		if buffer == nil {
-			buffer = buffers.Get().(*[]byte)
-		}
-		if int64(cap(*buffer)) < n {
-			*buffer = make([]byte, n)
-		}
-		return (*buffer)[:n], nil
-	}
-	var q wire.Request
-	body, err := wire.Read(socket, &q, room)
-	if err != nil {
-		return err
-	}
-	r, reply := wire.Reply{Why: wire.Refused}, []byte(nil)
-	if unusable != nil {
-		r.Text = unusable.Error()
-	} else {
-		r, reply = client.answer(&q, body, room)
-	}
-	return wire.Write(socket, &r, reply)
 }
 
 // cause is an error without the address that a request was sent to: signatures may be part of that.

@@ -77,11 +77,11 @@ CLAIMS = (
         ceiling="raw writes with as many per fdatasync; O_DIRECT beside it",
     ),
     Claim(
-        r"hacc: (.*rate by that of|steps)",
+        r"hacc: (.*rate by that of|steps)|bucket: .*rate by that of",
         "ranks into K files, also particles of HACC-IO's kind, and restarts by as many, half and twice as many ranks, "
-        "by rate; steps beside a push, by time",
+        "by rate; steps beside a push, by time; ranks into a bucket, restores and pulls from it, by rate",
         peer="ADIOS2's BP5 and MPI-IO's collective writes, into K files; of restarts plain reads; of steps a copy by "
-        "each rank beside them",
+        "each rank beside them; of buckets minio-go alone with the best part size",
     ),
     Claim(
         r"aggregation: ",

@@ -14,7 +14,7 @@ REASONS = {
         "small (bf16: 1.43, and velocpy 1.41), and is 1.1 to 1.5 times as fast; the tables have it and its other "
         "codecs."
     ),
-    r"hacc: (.*rate by that of|steps)": (
+    r"hacc: (.*rate by that of|steps)|bucket: .*rate by that of": (
         "Against ADIOS2, built with MPI, all bars hold. Against MPI-IO those of 8 files are missed, of all three "
         "kinds, and those of uneven synthetic loads into fewer files. Into 8 files MPI-IO does not aggregate: each "
         "rank writes its own, at 0.97 to 1.09 of the rate of a file for each rank by O_DIRECT, and the archive came "

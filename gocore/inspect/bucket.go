@@ -14,7 +14,7 @@ import (
 // errNoRepair: an archive in a bucket is not repaired.
 var errNoRepair = errors.New("an archive in a bucket cannot be repaired there; `velocpy pull` makes stores of what can be read")
 
-// atOnce is how much of a pack a copy asks for at once: as many requests as there are connections, of the length of a read.
+// atOnce is how much of a pack a copy asks for at once, in several requests. It asks for as much again while it writes these bytes.
 const atOnce = 32 << 20
 
 // useConnections makes the sockets of a program velocpy-s3 the way to buckets that are opened from now on.

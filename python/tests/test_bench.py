@@ -27,7 +27,8 @@ ON_THE_HOST = "eviction decision among 4096 fragments, lease of host memory, che
 def test_quick_run_writes_a_result(name, tmp_path):
     if name == "storages":
         pytest.importorskip("pyrevolve")
-    if name in ("aggregation", "decision", "twins") and not ((ROOT / "gocore").is_dir() and shutil.which("go")):
+    of_go = name in ("aggregation", "bucket", "decision", "twins")
+    if of_go and not ((ROOT / "gocore").is_dir() and shutil.which("go")):
         pytest.skip("needs Go and a checkout")
     # In a process of its own: pyrevolve wants a standard output with a descriptor.
     command = [sys.executable, "-m", "benchmarks", name, "--quick", "--folder", tmp_path, "--out", tmp_path / "out"]

@@ -90,6 +90,7 @@ NEW = {
     "accumulated",
     "aggregation",
     "archive",
+    "bucket",
     "deduplicated",
     "encoded",
     "hacc",

@@ -1,4 +1,4 @@
-// Package memory makes the mappings that hold checkpoints: anonymous, private, off the Go heap.
+// Package memory makes the mappings that hold checkpoints: off the Go heap, and anonymous and private, except those of MapShared.
 //
 // The garbage collector neither scans nor counts them, so a cache of many GiB costs it nothing. The price is an explicit lifetime: the holder of a
 // view must keep the mapping until the view is gone. No other package maps memory.
@@ -50,6 +50,30 @@ func Map(purpose string, bytes int64) (*Mapping, error) {
 // MapSparse is Map for memory of which few pages will be touched, more of it perhaps than the machine has. It uses no huge pages.
 func MapSparse(purpose string, bytes int64) (*Mapping, error) {
 	return mapped(purpose, bytes, (*Mapping).reserveSparse)
+}
+
+// MapShared is Map for memory that another process maps too, by the descriptor that it returns. The caller closes the descriptor.
+func MapShared(purpose string, bytes int64) (m *Mapping, descriptor int, err error) {
+	descriptor = -1
+	m, err = mapped(purpose, bytes, func(m *Mapping) (err error) {
+		descriptor, m.whole, err = reserveShared(int(m.bytes))
+		m.base = unsafe.Pointer(unsafe.SliceData(m.whole))
+		return err
+	})
+	return m, descriptor, err
+}
+
+func reserveShared(bytes int) (descriptor int, whole []byte, err error) {
+	if descriptor, err = unix.MemfdCreate("velocpy", unix.MFD_CLOEXEC); err != nil {
+		return -1, nil, err
+	}
+	if err = unix.Ftruncate(descriptor, int64(bytes)); err == nil {
+		whole, err = unix.Mmap(descriptor, 0, bytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	}
+	if err != nil {
+		return -1, nil, errors.Join(err, unix.Close(descriptor))
+	}
+	return descriptor, whole, nil
 }
 
 func mapped(purpose string, bytes int64, reserve func(*Mapping) error) (*Mapping, error) {
@@ -129,6 +153,9 @@ func (m *Mapping) Unmap() error {
 	}
 	return nil
 }
+
+// Release frees the pages of memory of MapShared, for all processes that have it. The memory is zero then, and gets pages again when it is touched.
+func (m *Mapping) Release() error { return unix.Madvise(m.whole, unix.MADV_REMOVE) }
 
 var (
 	purposesMu sync.Mutex

@@ -248,3 +248,32 @@ func BenchmarkPopulate(b *testing.B) {
 		}
 	}
 }
+
+func TestSharedMemoryIsMappedByADescriptor(t *testing.T) {
+	const n = 3 << 20
+	m, descriptor, err := MapShared(t.Name(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := unix.Mmap(descriptor, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err == nil {
+		err = unix.Close(descriptor)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := m.Bytes(0, n)
+	p[0], other[n-1] = 1, 2
+	if other[0] != 1 || p[n-1] != 2 || InUse(t.Name()) != n {
+		t.Fatalf("%d, %d, %d bytes in use", other[0], p[n-1], InUse(t.Name()))
+	}
+	if err := m.Release(); err != nil || other[0] != 0 || p[n-1] != 0 {
+		t.Fatal(err, other[0], p[n-1])
+	}
+	if p[0] = 3; other[0] != 3 {
+		t.Fatal("the memory is not shared any more")
+	}
+	if err := errors.Join(m.Unmap(), unix.Munmap(other)); err != nil || InUse(t.Name()) != 0 {
+		t.Fatal(err, InUse(t.Name()))
+	}
+}

@@ -55,6 +55,9 @@ type FS interface {
 	HoldDir(dir string) (HeldDir, error)
 }
 
+// Distant is an FS each of whose reads is a request to a server. It says how long a piece of a large read should be.
+type Distant interface{ PieceBytes() int64 }
+
 // HeldDir is a file system of one directory that is held open. Its calls take dir itself, as HoldDir was given it, and names directly in it. They
 // refer to the opened directory, even after it was renamed, another one took its place, or the process changed its working directory. Other names
 // fail with EXDEV.

@@ -1,6 +1,9 @@
 // Package wire encodes the messages between the core and the program velocpy-s3, which sends requests to an object store. A connection is a stream socket. The core
 // writes a request to it and reads the reply before it writes the next request.
 //
+// Large bodies do not go through the socket. A request may come with the descriptor of memory, which the connection has from then on. Both processes map it, and the
+// head of a message says that its body lies there.
+//
 // The program exists because a client of an object store makes the core slower to load, also for callers that never use one.
 package wire
 
@@ -55,6 +58,10 @@ type Request struct {
 	Sum    string   `json:"sum,omitempty"` // CRC-32C of the body, as the header x-amz-checksum-crc32c has it
 	Parts  []Tag    `json:"parts,omitempty"`
 	Keys   []string `json:"keys,omitempty"`
+
+	Share  int64 `json:"share,omitempty"`  // length of the memory whose descriptor comes with this message; 0: none comes
+	Held   int64 `json:"held,omitempty"`   // bytes of the body in the connection's memory, from its beginning on; 0: the body follows the head
+	Return bool  `json:"return,omitempty"` // the body of the reply goes into the connection's memory
 }
 
 // Tag is what the server has said of a part.
@@ -86,6 +93,7 @@ type Reply struct {
 	Requests int64    `json:"requests"`       // that were sent to the server, repeated ones included
 	Sent     int64    `json:"sent"`           // bytes of their bodies
 	Received int64    `json:"received"`       // bytes of the replies' bodies
+	Held     int64    `json:"held,omitempty"` // bytes of the body in the connection's memory, after a request with Return
 }
 
 const (

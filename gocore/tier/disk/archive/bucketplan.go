@@ -2,34 +2,28 @@ package archive
 
 import (
 	"fmt"
-
-	"github.com/zeebo/xxh3"
+	"slices"
 
 	"velocpy/gocore/policy/aggregation"
 	"velocpy/gocore/tier/disk/bucket"
 )
 
-// Ranks on several nodes push into a bucket by plans, too. On each node, one rank uploads what the node's stores have, as a pack. No bytes go from rank to rank. The
+// Ranks on several nodes push into a bucket by plans, too. On each node, one rank uploads what the node's stores have, as packs. No bytes go from rank to rank. The
 // planning process names the packs, uploads the lists of the keys, and makes the commit.
 
-// list fills a plan with what the batch under way needs: a pack of each node that has bytes.
+// list fills a plan with what the batch under way needs: packs of each node that has bytes.
 func (b *bucketPush) list(in *planning) error {
 	p, plan, under, start := b.push, in.plan, b.push.under, b.image.Offset()
 	parts := b.lacking(under.batch)
 	leaders := aggregation.Representatives(bytesOf(parts), in.nodes)
 	var contents []*content
-	var drafts []bucket.Draft
 	for _, node := range leaders {
 		of := make([][]*part, 0, len(node.Ranks))
 		for _, i := range node.Ranks {
 			of = append(of, parts[i])
 		}
-		c := b.pack(of, start+int64(len(contents))*bucket.SegmentBytes)
-		if err := requireFits(c.bytes); err != nil {
-			return err
-		}
-		if c.bytes > 0 {
-			contents, drafts = append(contents, c), append(drafts, bucket.Draft{Bytes: c.bytes, Content: c.fingerprint()})
+		for _, c := range b.pack(of, start+int64(len(contents))*bucket.SegmentBytes) {
+			contents = append(contents, c)
 			plan.Packs = append(plan.Packs, PlannedPack{Leader: p.ranks[node.Leader].number})
 		}
 	}
@@ -37,8 +31,7 @@ func (b *bucketPush) list(in *planning) error {
 	under.lists, _, under.numbers = listsOf(under.batch)
 	layLists(under.lists, start+int64(len(contents))*bucket.SegmentBytes)
 	var err error
-	last := bucket.Draft{Bytes: int64(len(under.numbers)), Content: xxh3.Hash(under.numbers)}
-	if under.packs, err = b.image.Plan(append(drafts, last)...); err != nil {
+	if under.packs, err = b.plan(append(slices.Clone(contents), &content{numbers: under.numbers})); err != nil {
 		return err
 	}
 	numbers, places := in.number()
@@ -90,7 +83,7 @@ func (b *bucketPush) land(under *planned, reports []Report) error {
 		return b.repeat(under.batch, fmt.Errorf("%s: %w", b.at.Place(), bucket.ErrConflict))
 	}
 	rest := &content{numbers: under.numbers}
-	if err := rest.upload(b.at, under.packs[len(under.packs)-1], b.push.o.writers()); err != nil {
+	if err := b.at.Upload(b.push.o.writers(), rest.filling(under.packs[len(under.packs)-1])); err != nil {
 		return b.uploadFailed(under.batch, err)
 	}
 	return b.settle(under.batch, under.lists, under.packs)

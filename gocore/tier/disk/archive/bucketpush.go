@@ -81,7 +81,7 @@ func ViewBucket(image *bucket.Image) (*durable.View, error) {
 	return view, nil
 }
 
-// upload brings a batch: what it lacks becomes one pack, and a commit names it.
+// upload brings a batch: what it lacks becomes packs, the last of which has the lists of the keys, and a commit names them.
 func (b *bucketPush) upload(batch []*task) error {
 	if len(batch) == 0 {
 		return nil
@@ -91,23 +91,39 @@ func (b *bucketPush) upload(batch []*task) error {
 	if err := prove(p.o.writers(), slices.Concat(parts...)); err != nil {
 		return err
 	}
-	content := b.pack(parts, start)
+	contents := b.pack(parts, start)
+	if len(contents) == 0 {
+		contents = []*content{newContent()}
+	}
 	p.refer(batch)
 	lists, _, numbers := listsOf(batch)
-	layLists(lists, start+content.bytes)
-	content.numbers = numbers
-	total := content.bytes + int64(len(numbers))
-	if err := requireFits(total); err != nil {
-		return err
-	}
-	packs, err := b.image.Plan(bucket.Draft{Bytes: total, Content: content.fingerprint()})
+	last := contents[len(contents)-1]
+	layLists(lists, start+int64(len(contents)-1)*bucket.SegmentBytes+last.bytes)
+	last.numbers = numbers
+	packs, err := b.plan(contents)
 	if err != nil {
 		return err
 	}
-	if err := content.upload(b.at, packs[0], p.o.writers()); err != nil {
+	fillings := make([]bucket.Filling, len(contents))
+	for k, c := range contents {
+		fillings[k] = c.filling(packs[k])
+	}
+	if err := b.at.Upload(p.o.writers(), fillings...); err != nil {
 		return b.uploadFailed(batch, err)
 	}
 	return b.settle(batch, lists, packs)
+}
+
+// plan plans the packs of contents.
+func (b *bucketPush) plan(contents []*content) ([]*bucket.Pack, error) {
+	drafts := make([]bucket.Draft, len(contents))
+	for k, c := range contents {
+		if err := requireFits(c.bytesAndLists()); err != nil {
+			return nil, err
+		}
+		drafts[k] = c.draft()
+	}
+	return b.image.Plan(drafts...)
 }
 
 // requireFits refuses a pack that is too long.

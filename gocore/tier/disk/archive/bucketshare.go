@@ -69,16 +69,22 @@ func (s *Share) Upload(senders int) error {
 	if err := prove(senders, parts); err != nil {
 		return err
 	}
-	for x, c := range contents {
-		err := c.upload(s.bucket.at, &x.Pack, senders)
-		if errors.Is(err, bucket.ErrConflict) {
-			s.bucket.conflict = true
-			return nil
+	var fillings []bucket.Filling
+	for k := range s.plan.Packs {
+		if c := contents[&s.plan.Packs[k]]; c != nil {
+			fillings = append(fillings, c.filling(&s.plan.Packs[k].Pack))
 		}
-		if err != nil {
-			return err
-		}
-		s.bucket.uploaded = append(s.bucket.uploaded, x.Pack)
+	}
+	err = s.bucket.at.Upload(senders, fillings...)
+	if errors.Is(err, bucket.ErrConflict) {
+		s.bucket.conflict = true
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, x := range fillings {
+		s.bucket.uploaded = append(s.bucket.uploaded, *x.Pack)
 	}
 	return nil
 }

@@ -13,6 +13,10 @@ import (
 	"velocpy/gocore/tier/disk/durable"
 )
 
+// packBytes is how many bytes are enough for a pack. The server puts the parts of a pack together while those of the next one are sent. A pack is removed when nothing of
+// it is needed any more, so smaller ones are removed sooner; more of them make the catalog of packs longer.
+const packBytes = 64 << 20
+
 // content is what a pack is filled with: the rooms of a batch, those of one rank together, and then the lists of its keys.
 type content struct {
 	rooms   []*chunk
@@ -41,17 +45,21 @@ func (b *bucketPush) lacking(batch []*task) [][]*part {
 	return all
 }
 
-// pack says where the rooms of parts lie in a pack that begins at an offset of the space. The parts are those of some ranks, by rank.
-func (b *bucketPush) pack(parts [][]*part, start int64) *content {
-	to := newContent()
+// pack says where the rooms of parts lie in packs, of which the first begins at an offset of the space. The parts are those of some ranks, by rank.
+func (b *bucketPush) pack(parts [][]*part, start int64) (all []*content) {
+	var to *content
 	for _, x := range slices.Concat(parts...) {
 		x.seen = durable.NewStream(&x.row)
 		for n := range x.news {
-			b.push.lay(x.of.number, &x.news[n], start+to.bytes)
+			if to == nil || to.bytes >= packBytes {
+				to = newContent()
+				all = append(all, to)
+			}
+			b.push.lay(x.of.number, &x.news[n], start+int64(len(all)-1)*bucket.SegmentBytes+to.bytes)
 			to.add(x, &x.news[n])
 		}
 	}
-	return to
+	return all
 }
 
 func newContent() *content { return &content{hash: xxh3.New()} }
@@ -77,12 +85,19 @@ func (c *content) fingerprint() uint64 {
 	return hash.Sum64()
 }
 
-// upload uploads the content as a pack.
-func (c *content) upload(to *bucket.Bucket, as *bucket.Pack, senders int) error {
+// filling is the content as a pack that can be uploaded.
+func (c *content) filling(as *bucket.Pack) bucket.Filling {
 	for _, x := range c.rooms {
 		x.of.of.from.Space().Grow(x.move.room.End)
 	}
-	return to.Upload(as, senders, c.fill)
+	return bucket.Filling{Pack: as, Fill: c.fill}
+}
+
+// bytesAndLists is the length of the pack.
+func (c *content) bytesAndLists() int64 { return c.bytes + int64(len(c.numbers)) }
+
+func (c *content) draft() bucket.Draft {
+	return bucket.Draft{Bytes: c.bytesAndLists(), Content: c.fingerprint()}
 }
 
 func endOf(x *part) (end int64) {

@@ -102,9 +102,14 @@ const mostSends = 3
 
 // ask sends a request, and returns how many bytes have come.
 func (b *Bucket) ask(q wire.Request, body, into []byte) (r wire.Reply, n int, err error) {
+	return b.askBy(b.server, q, body, into)
+}
+
+// askBy is ask by a server that reaches the same objects.
+func (b *Bucket) askBy(server Server, q wire.Request, body, into []byte) (r wire.Reply, n int, err error) {
 	q.Bucket = b.name
 	for range mostSends {
-		r, n, err = b.server.Ask(&q, body, into)
+		r, n, err = server.Ask(&q, body, into)
 		b.requests.Add(r.Requests)
 		b.sent.Add(r.Sent)
 		b.received.Add(r.Received)

@@ -50,7 +50,7 @@ func uploaded(b *bucket.Bucket, image *bucket.Image, content byte, lengths ...in
 	}
 	all, err := image.Plan(drafts...)
 	for _, x := range all {
-		err = errors.Join(err, b.Upload(x, 2, fill(content)))
+		err = errors.Join(err, b.Upload(2, bucket.Filling{Pack: x, Fill: fill(content)}))
 	}
 	return all, err
 }

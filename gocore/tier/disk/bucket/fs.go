@@ -117,6 +117,13 @@ func (f *FS) Whereabouts() vfs.Whereabouts { return vfs.InPlace }
 // Close implements vfs.HeldDir.
 func (f *FS) Close() error { return nil }
 
+// pieceBytes is the length of the pieces of a large read. With shorter ones a server spends more time for requests than for bytes; with longer ones fewer are read at
+// once.
+const pieceBytes = 8 << 20
+
+// PieceBytes implements vfs.Distant.
+func (f *FS) PieceBytes() int64 { return pieceBytes }
+
 // opened is a file that is open for reading.
 type opened struct {
 	content

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -93,7 +96,7 @@ func resume(t *testing.T, count, fails, senders int, changed bool) {
 		return nil
 	}
 	first := planned(t, image, length, 7)
-	if err := b.Upload(first, 1, filled(content)); !errors.Is(err, unix.ECONNRESET) {
+	if err := b.Upload(1, bucket.Filling{Pack: first, Fill: filled(content)}); !errors.Is(err, unix.ECONNRESET) {
 		t.Fatal(err)
 	}
 	if server.Uploads() != 1 {
@@ -107,7 +110,7 @@ func resume(t *testing.T, count, fails, senders int, changed bool) {
 		}
 	}
 	again := planned(t, image, length, 7)
-	if err := b.Upload(again, senders, filled(content)); err != nil {
+	if err := b.Upload(senders, bucket.Filling{Pack: again, Fill: filled(content)}); err != nil {
 		t.Fatal(err)
 	}
 	if again.ID != first.ID || seen != want || server.Uploads() != 0 {
@@ -128,7 +131,7 @@ func TestOtherUploadsAreNotResumed(t *testing.T) {
 			return nil
 		}
 		first := planned(t, image, length, 7)
-		if err := b.Upload(first, 1, filled(content)); err == nil {
+		if err := b.Upload(1, bucket.Filling{Pack: first, Fill: filled(content)}); err == nil {
 			t.Fatal("it does not fail")
 		}
 		server.Before = func(q *wire.Request) error {
@@ -155,7 +158,7 @@ func TestOtherUploadsAreNotResumed(t *testing.T) {
 			image = next
 		}
 		again := planned(t, image, length, number)
-		if err := b.Upload(again, 1, filled(content)); err != nil || again.ID == first.ID || server.Uploads() != 1 {
+		if err := b.Upload(1, bucket.Filling{Pack: again, Fill: filled(content)}); err != nil || again.ID == first.ID || server.Uploads() != 1 {
 			t.Fatalf("%s: %d uploads are left: %v", what, server.Uploads(), err)
 		}
 		committed(t, server, image, again, content)
@@ -172,7 +175,7 @@ func TestAnotherProcessSendsOtherBytes(t *testing.T) {
 		}
 		return nil
 	}
-	if err := b.Upload(planned(t, image, length, 7), 1, filled(content)); !errors.Is(err, bucket.ErrConflict) {
+	if err := b.Upload(1, bucket.Filling{Pack: planned(t, image, length, 7), Fill: filled(content)}); !errors.Is(err, bucket.ErrConflict) {
 		t.Fatalf("the error is %v", err)
 	}
 }
@@ -182,13 +185,113 @@ func TestAnUploadThatCannotBeFilled(t *testing.T) {
 	server, b, image, _ := started(t, part+10)
 	broken := errors.New("cannot be read")
 	fills := 0
-	err := b.Upload(planned(t, image, part+10, 7), 2, func([]byte) error {
+	err := b.Upload(2, bucket.Filling{Pack: planned(t, image, part+10, 7), Fill: func([]byte) error {
 		if fills++; fills == 2 {
 			return broken
 		}
 		return nil
-	})
+	}})
 	if !errors.Is(err, broken) || server.Uploads() != 0 {
 		t.Fatalf("%v, and %d uploads are left", err, server.Uploads())
+	}
+}
+
+// Several packs of any lengths are uploaded by one call, whichever request fails: what has come is complete, and a second call completes the rest.
+func TestSeveralPacks(t *testing.T) {
+	lengths := []int64{part + 1, 0, 5, 2*part + 9, part}
+	const requests = 10 // parts, whole packs and completions
+	for _, senders := range []int{1, 3} {
+		for fails := range requests + 1 { // 0: none does
+			server, b, image, content := started(t, 3*part)
+			failing, seen := true, 0
+			server.Before = func(q *wire.Request) error {
+				if q.Op == wire.Part || q.Op == wire.Put || q.Op == wire.Complete {
+					if seen++; failing && seen == fails {
+						return fmt.Errorf("cut: %w", unix.ECONNRESET)
+					}
+				}
+				return nil
+			}
+			upload := func() (packs []*bucket.Pack, err error) {
+				var drafts []bucket.Draft
+				for k, n := range lengths {
+					drafts = append(drafts, bucket.Draft{Bytes: n, Content: uint64(k + 1)})
+				}
+				packs, err = image.Plan(drafts...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var all []bucket.Filling
+				for k, x := range packs {
+					all = append(all, bucket.Filling{Pack: x, Fill: filled(content[k:][:x.Bytes])})
+				}
+				return packs, b.Upload(senders, all...)
+			}
+			packs, err := upload()
+			if failed := fails > 0; errors.Is(err, unix.ECONNRESET) != failed || err != nil && !failed {
+				t.Fatalf("request %d of %d: %v", fails, seen, err)
+			}
+			if failing = false; err != nil {
+				if packs, err = upload(); err != nil {
+					t.Fatal(err)
+				}
+			} else if seen != requests {
+				t.Fatalf("there were %d requests, and not %d", seen, requests)
+			}
+			if server.Uploads() != 0 {
+				t.Fatalf("%d uploads are left", server.Uploads())
+			}
+			if _, err := image.Commit(&bucket.Change{Record: []byte("record"), Packs: packs}); err != nil {
+				t.Fatal(err)
+			}
+			now, _ := read(t, server)
+			for k, n := range lengths {
+				file, err := now.FS().Open(segment.FileName(uint64(k+1)), false, false)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := make([]byte, n)
+				if come, _ := file.ReadAt(got, 0); int64(come) != n || !bytes.Equal(got, content[k:][:n]) {
+					t.Fatalf("pack %d has %d bytes, or others", k, come)
+				}
+			}
+		}
+	}
+}
+
+// slowServer takes requests of several callers at once.
+type slowServer struct {
+	bucket.Server
+	before func(q *wire.Request)
+}
+
+func (s slowServer) Ask(q *wire.Request, body, into []byte) (wire.Reply, int, error) {
+	s.before(q)
+	return s.Server.Ask(q, body, into)
+}
+
+// The parts of a pack are sent while the server puts those of the one before together.
+func TestPacksAreCompletedBesideOthers(t *testing.T) {
+	server, _, image, content := started(t, 4*part)
+	packs, err := image.Plan(bucket.Draft{Bytes: 2 * part, Content: 1}, bucket.Draft{Bytes: 2 * part, Content: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, once := make(chan struct{}), sync.Once{}
+	b := at(t, slowServer{server, func(q *wire.Request) {
+		switch {
+		case q.Op == wire.Part && strings.HasSuffix(q.Key, packs[1].ID.String()):
+			once.Do(func() { close(second) })
+		case q.Op == wire.Complete:
+			select {
+			case <-second:
+			case <-time.After(10 * time.Second):
+				t.Error("nothing of the second pack has come")
+			}
+		}
+	}})
+	err = b.Upload(2, bucket.Filling{Pack: packs[0], Fill: filled(content[:2*part])}, bucket.Filling{Pack: packs[1], Fill: filled(content[2*part:])})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

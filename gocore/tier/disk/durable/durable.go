@@ -168,8 +168,13 @@ func (c *contents) space(readOnly bool) (*segment.Space, error) {
 	if n := len(c.runs); n > 0 {
 		capacity = max(capacity, c.runs[n-1].end)
 	}
+	reads := int64(0)
+	if far, ok := c.o.FS.(vfs.Distant); ok {
+		reads = far.PieceBytes()
+	}
 	return segment.Open(segment.Options{
-		FS: c.o.FS, Dir: c.o.Dir, Capacity: capacity, SegmentBytes: c.identity.segment, Direct: c.o.Direct, Named: true, ReadOnly: readOnly,
+		ReadBytes: reads,
+		FS:        c.o.FS, Dir: c.o.Dir, Capacity: capacity, SegmentBytes: c.identity.segment, Direct: c.o.Direct, Named: true, ReadOnly: readOnly,
 		Store: c.identity.owner(), Index: c.identity.indexBytes(), Commits: c.identity.commitBytes(),
 		Occupied: c.Occupied(),
 	})

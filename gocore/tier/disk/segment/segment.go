@@ -56,7 +56,7 @@ const Purpose = "segment buffers"
 // bounceBytes is the length of an aligned buffer. Copying through it costs a few percent of the disk's speed; all buffers together take 24 MiB by default.
 const bounceBytes = 2 << 20
 
-// Options describe a space. Zero values of SegmentBytes, Parallel, PieceBytes and OpenFiles mean the defaults.
+// Options describe a space. Zero values of SegmentBytes, Parallel, PieceBytes, ReadBytes and OpenFiles mean the defaults.
 type Options struct {
 	FS           vfs.FS
 	Dir          string
@@ -65,6 +65,7 @@ type Options struct {
 	Direct       bool      // bypass the page cache, where the file system allows it
 	Parallel     int       // goroutines that take part in large transfers
 	PieceBytes   int64     // length of the pieces that a large transfer is cut into
+	ReadBytes    int64     // length of the pieces that a large Read is cut into; 0: PieceBytes, and 2 MiB at most
 	Named        bool      // persistent files. Dir must exist, and FS must resolve names in it. SegmentBytes is then part of the stored format
 	ReadOnly     bool      // for named files: writes fail, and no file is created
 	Store        *[16]byte // store id in the heads of named files; nil: the files have no heads
@@ -174,16 +175,19 @@ func (o Options) filled() (Options, error) {
 	if o.PieceBytes == 0 {
 		o.PieceBytes = DefaultPieceBytes
 	}
+	if o.ReadBytes == 0 {
+		o.ReadBytes = min(o.PieceBytes, readPieceBytes)
+	}
 	if o.OpenFiles == 0 {
 		o.OpenFiles = DefaultOpenFiles
 	}
 	const most = 1 << 62
 	if o.FS == nil || o.Capacity < 0 || o.Capacity > most || o.SegmentBytes < 0 || o.SegmentBytes > most ||
-		o.Parallel < 0 || o.Parallel > 1024 || o.PieceBytes < 0 || o.PieceBytes > most {
+		o.Parallel < 0 || o.Parallel > 1024 || o.PieceBytes < 0 || o.PieceBytes > most || o.ReadBytes < 0 || o.ReadBytes > most {
 		return o, fmt.Errorf("segment space of %s in files of %s, pieces of %s, %d at once: %w",
 			quantity.Exact(o.Capacity), quantity.Exact(o.SegmentBytes), quantity.Exact(o.PieceBytes), o.Parallel, unix.EINVAL)
 	}
-	o.Capacity, o.SegmentBytes, o.PieceBytes = Blocks(o.Capacity), Blocks(o.SegmentBytes), Blocks(o.PieceBytes)
+	o.Capacity, o.SegmentBytes, o.PieceBytes, o.ReadBytes = Blocks(o.Capacity), Blocks(o.SegmentBytes), Blocks(o.PieceBytes), Blocks(o.ReadBytes)
 	return o, nil
 }
 

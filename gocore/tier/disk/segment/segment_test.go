@@ -489,3 +489,23 @@ func TestGenerousCapacity(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestALargeReadIsCutAsOptionsSay(t *testing.T) {
+	for _, c := range []struct{ piece, read, want int64 }{{64 << 10, 0, 16}, {64 << 10, 256 << 10, 4}, {8 << 20, 0, 1}, {8 << 20, 128 << 10, 8}} {
+		s, err := Open(Options{FS: vfs.NewMem(1 << 30), Dir: "/d", Capacity: 1 << 20, PieceBytes: c.piece, ReadBytes: c.read})
+		p := make([]byte, 1<<20)
+		if err = errors.Join(err, s.Write(0, p)); err != nil {
+			t.Fatal(err)
+		}
+		before, _ := s.Answers()
+		if err := s.Read(0, p); err != nil {
+			t.Fatal(err)
+		}
+		if after, _ := s.Answers(); after-before != c.want {
+			t.Errorf("pieces of %d and reads of %d: %d pieces, not %d", c.piece, c.read, after-before, c.want)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -21,7 +21,7 @@ const (
 
 func (d direction) String() string { return [...]string{"read", "write"}[d] }
 
-// readPieceBytes bounds the pieces of a Read. Larger ones are hardly faster, and smaller ones let the caller process a piece while others are still read.
+// readPieceBytes bounds the pieces of a Read from a disk. Larger ones are hardly faster, and smaller ones let the caller process a piece while others are still read.
 const readPieceBytes = 2 << 20
 
 // piece is a part of a transfer within one segment.
@@ -86,7 +86,7 @@ func (s *Space) cut(dir direction, off int64, p []byte) piece {
 	ahead := off + n - g.start
 	most := s.opt.PieceBytes
 	if dir == read {
-		most = min(most, readPieceBytes)
+		most = s.opt.ReadBytes
 	}
 	if n > most+most/4 {
 		n = (off+most)&^(Block-1) - off
