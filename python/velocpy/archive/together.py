@@ -423,9 +423,7 @@ class Run:
 
     def _open(self, pushing: Pushing) -> None:
         every = {rank: self._path_of(rank) for rank in range(len(self._told))}
-        pushing.open(
-            to=target_of(self._options), ranks=ranks_of(every), paces=self._paces, **request_of(self._options)
-        )
+        pushing.open(to=target_of(self._options), ranks=ranks_of(every), paces=self._paces, **request_of(self._options))
 
     def _plan(self, pushing: Pushing, nodes: Sequence[int]) -> bytes:
         """What is to be done next, on every rank."""
