@@ -192,7 +192,7 @@ fuzz-long: ## Compile the fuzz targets into build/fuzz.tar.gz, to be run elsewhe
 
 # Half an hour on two processors. The processes that are killed need torch.
 rank-kills: install ## Kill ranks of a push at thousands of points and moments, into benchmarks/results/rank-kills.txt
-	$(BIN)/python python/tests/rank_kills.py --out benchmarks/results/rank-kills.txt
+	PYTHONPATH=. $(BIN)/python python/tests/rank_kills.py --out benchmarks/results/rank-kills.txt
 
 bench: install ## Run the benchmarks beside their baselines, into benchmarks/results
 	$(BIN)/python -m benchmarks --out benchmarks/results

@@ -1,6 +1,6 @@
 """Ranks that die wherever they are in a push, and processes of ranks that are killed at any moment: the whole proof.
 
-    python python/tests/rank_kills.py --out benchmarks/results/rank-kills.txt
+    PYTHONPATH=. python python/tests/rank_kills.py --out benchmarks/results/rank-kills.txt
 
 It plays the points of `dying_ranks` in several processes, and then rounds of `killed_ranks`, and writes a log with what
 it has counted. It ends by 1 if anything was wrong. TMPDIR says where stores and archives lie.
@@ -236,7 +236,7 @@ def main() -> None:
     lines = [
         HEAD,
         f"commit {at} ({time.strftime('%Y-%m-%d', time.gmtime())}), {machine()}, beside other work",
-        f"$ python python/tests/rank_kills.py {arguments} --out benchmarks/results/rank-kills.txt",
+        f"$ PYTHONPATH=. python python/tests/rank_kills.py {arguments} --out benchmarks/results/rank-kills.txt",
         "",
         f"{of_points['points']} of {points[0]['points']} points, drawn at random, and {fates} of {points[0]['fates']} "
         f"fates, in {injected:.0f} s",

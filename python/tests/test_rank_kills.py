@@ -1,6 +1,6 @@
 """Ranks that die in a push, and messages that do not come as they were sent: some of the points of `rank_kills`.
 
-Each commit plays other ones, as VELOCPY_TURN tells. ``python python/tests/rank_kills.py`` plays thousands.
+Each commit plays other ones, as VELOCPY_TURN tells. ``make rank-kills`` plays thousands.
 """
 
 from __future__ import annotations
