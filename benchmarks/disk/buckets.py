@@ -253,6 +253,8 @@ class _Case:
         for rank in range(self.ranks):
             pull(self.place, self.folder / "pulled" / str(rank), rank=rank)
         took = time.perf_counter() - began
+        for array in (each for back in self.back for each in back):
+            array.fill(0)
         for rank in range(self.ranks):
             with velocpy.open(self.folder / "pulled" / str(rank), host=2 * self.size + 16 * MIB, mode="r") as store:
                 for step in range(self.count):

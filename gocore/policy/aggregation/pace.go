@@ -11,7 +11,8 @@ const (
 	slowFrom = 2
 	// leastMeasured is the least number of bytes whose time says anything of a node's rate: with fewer, delays count for more.
 	leastMeasured = 4 << 20
-	// forgetting is the exponent by which a node that writes nothing comes nearer to the usual pace with each plan: so it is tried again later.
+	// forgetting is the exponent by which the pace of a node that has written less than leastMeasured comes nearer to the usual one with each plan: so a slow node is tried
+	// again later.
 	forgetting = 0.75
 )
 
@@ -25,14 +26,24 @@ type Written struct {
 	Node    int
 	Bytes   int64
 	Seconds float64 // in which at least one write was under way
+	Sync    float64 // seconds in which the files were synced behind them
 }
 
-// Learn returns the paces behind a plan. Nodes have written for it, each by one rank or several. The plan counts for as much as all earlier ones together.
+// Learn returns the paces behind a plan. Nodes have written for it, each by one rank or several. The plan counts for as much as all earlier ones together. The shortest sync
+// is taken for what each of them costs, however few bytes a node has written.
 func (p Paces) Learn(all []Written) Paces {
+	shortest := math.Inf(1)
+	for _, x := range all {
+		if x.Bytes > 0 {
+			shortest = min(shortest, x.Sync)
+		}
+	}
 	sums := map[int]Written{}
 	for _, x := range all {
-		sum := sums[x.Node]
-		sums[x.Node] = Written{x.Node, sum.Bytes + x.Bytes, max(sum.Seconds, x.Seconds)}
+		if x.Bytes > 0 {
+			sum := sums[x.Node]
+			sums[x.Node] = Written{Node: x.Node, Bytes: sum.Bytes + x.Bytes, Seconds: max(sum.Seconds, x.Seconds+x.Sync-shortest)}
+		}
 	}
 	usual := p.usual()
 	next := Paces{}

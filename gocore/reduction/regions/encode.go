@@ -157,7 +157,7 @@ func (e *encoder) encode(i int, p, container, reference []byte) (n int, err erro
 // errStopped: another goroutine has failed.
 var errStopped = errors.New("stopped")
 
-// read takes the next part; no bytes when none is left. After an error of from none is left: another goroutine may come before the one that calls fail.
+// read takes the next part; no bytes when none is left. After from has failed it gives none: another goroutine may take the lock before this one has called fail.
 func (e *encoder) read(room []byte) (i int, p []byte, err error) {
 	e.in.Lock()
 	defer e.in.Unlock()

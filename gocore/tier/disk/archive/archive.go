@@ -75,6 +75,8 @@ type Options struct {
 	Histories []string // that are brought; nil: all
 
 	Paces Paces // by plans: how fast the nodes have written for earlier pushes
+
+	packBytes int64 // in a bucket: how many are enough for a pack; 0: the constant
 }
 
 // Paces are how fast nodes have written.

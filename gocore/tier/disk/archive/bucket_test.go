@@ -73,7 +73,7 @@ func TestABucketHasWhatADirectoryHas(t *testing.T) {
 		r, server := newRun(t, rapid.IntRange(1, 3).Draw(t, "ranks")), buckettest.New()
 		for push := range rapid.IntRange(1, 4).Draw(t, "pushes") {
 			change(t, r, push*10)
-			o := Options{Partial: rapid.Bool().Draw(t, "partial")}
+			o := Options{Partial: rapid.Bool().Draw(t, "partial"), packBytes: drawPackBytes(t)}
 			from := r.all()
 			if fewer := rapid.IntRange(1, len(from)).Draw(t, "of"); fewer < len(from) {
 				from = from[:fewer]
@@ -234,4 +234,9 @@ func TestManyCommitsBecomeAWholeCatalog(t *testing.T) {
 	if err != nil || !sameContents(got, r.complete(nil)) {
 		t.Fatalf("%d keys of %d: %v", len(got), 10*pushes, err)
 	}
+}
+
+// drawPackBytes draws how many bytes are enough for a pack: for a batch one pack or several.
+func drawPackBytes(t *rapid.T) int64 {
+	return rapid.SampledFrom([]int64{0, 1, 50_000, 500_000}).Draw(t, "bytes of a pack")
 }

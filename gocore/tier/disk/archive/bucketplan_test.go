@@ -9,6 +9,7 @@ import (
 
 	"velocpy/gocore/base/wire"
 	"velocpy/gocore/model"
+	"velocpy/gocore/tier/disk/bucket"
 	"velocpy/gocore/tier/disk/bucket/buckettest"
 )
 
@@ -18,6 +19,28 @@ func twoIntoBucket(t *testing.T) (*run, *together, *buckettest.Double) {
 	server := buckettest.New()
 	g.server = server
 	return r, g, server
+}
+
+// A part whose rooms lie in several packs of a rank is taken apart in their order.
+func TestAPartInSeveralPacks(t *testing.T) {
+	const count, bytes = 5, int64(4096)
+	for range 20 { // a map has its entries in another order each time
+		s := &Share{rank: 3, plan: &Plan{}, reads: map[int]*reading{0: {}}}
+		for k := range int64(count) {
+			x := PlannedPack{Pack: bucket.Pack{Number: uint64(k + 1), Bytes: bytes}, Leader: 3}
+			s.plan.Packs = append(s.plan.Packs, x)
+			s.plan.Copies = append(s.plan.Copies, Transfer{File: x.File(), Leader: 3, From: k * 10 * bytes, End: (k*10 + 1) * bytes, At: x.Offset()})
+		}
+		contents, err := s.contents()
+		if err != nil || len(contents) != count {
+			t.Fatalf("%d packs: %v", len(contents), err)
+		}
+		for x, c := range contents {
+			if m := c.rooms[0].move; len(c.rooms) != 1 || m.at != x.Offset() || m.room.From != (int64(x.Number)-1)*10*bytes {
+				t.Fatalf("pack %d has the room %+v", x.Number, m)
+			}
+		}
+	}
 }
 
 // Each node uploads one pack, and the planning process one with the lists: no rank sends bytes of another node.

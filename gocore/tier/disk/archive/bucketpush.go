@@ -131,7 +131,7 @@ func requireFits(bytes int64) error {
 	if bytes <= bucket.SegmentBytes {
 		return nil
 	}
-	return fmt.Errorf("a key of all ranks has %s, and a pack at most %s: %w", quantity.Sized(bytes), quantity.Sized(bucket.SegmentBytes), ErrFull)
+	return fmt.Errorf("a pack would have %s, and has at most %s: %w", quantity.Sized(bytes), quantity.Sized(bucket.SegmentBytes), ErrFull)
 }
 
 // uploadFailed begins a batch again whose pack another process has collected. Other errors it returns.

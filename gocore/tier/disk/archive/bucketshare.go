@@ -46,7 +46,7 @@ func (b *bucketShare) tell(report *Report) {
 	b.uploaded, b.conflict, b.told = nil, false, costs
 }
 
-// Upload uploads the packs of the plan that this rank uploads, each by so many senders; 0: DefaultWriters.
+// Upload uploads the packs of the plan that this rank uploads, by so many senders together; 0: DefaultWriters.
 func (s *Share) Upload(senders int) error {
 	senders = cmp.Or(senders, DefaultWriters)
 	if s.plan == nil || s.bucket == nil {
@@ -109,9 +109,13 @@ func (s *Share) contents() (map[*PlannedPack]*content, error) {
 		r.news = append(r.news, move{room: durable.Room{From: c.From, End: c.End}, at: c.At})
 	}
 	contents, taken := map[*PlannedPack]*content{}, map[*part]int{}
-	for file, x := range mine {
+	for k := range s.plan.Packs { // in their order, which is that of a part's rooms
+		x := &s.plan.Packs[k]
+		if mine[x.File()] != x {
+			continue
+		}
 		to := newContent()
-		for _, c := range copies[file] {
+		for _, c := range copies[x.File()] {
 			of := &s.reads[c.Part].part
 			m := &of.news[taken[of]]
 			if taken[of]++; m.at != x.Offset()+to.bytes {

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"iter"
@@ -14,7 +15,7 @@ import (
 )
 
 // packBytes is how many bytes are enough for a pack. The server puts the parts of a pack together while those of the next one are sent. A pack is removed when nothing of
-// it is needed any more, so smaller ones are removed sooner; more of them make the catalog of packs longer.
+// it is needed any more, so smaller ones are removed sooner; more of them make the catalog of packs longer. Options of tests have another number.
 const packBytes = 64 << 20
 
 // content is what a pack is filled with: the rooms of a batch, those of one rank together, and then the lists of its keys.
@@ -48,10 +49,11 @@ func (b *bucketPush) lacking(batch []*task) [][]*part {
 // pack says where the rooms of parts lie in packs, of which the first begins at an offset of the space. The parts are those of some ranks, by rank.
 func (b *bucketPush) pack(parts [][]*part, start int64) (all []*content) {
 	var to *content
+	enough := cmp.Or(b.push.o.packBytes, packBytes)
 	for _, x := range slices.Concat(parts...) {
 		x.seen = durable.NewStream(&x.row)
 		for n := range x.news {
-			if to == nil || to.bytes >= packBytes {
+			if to == nil || to.bytes >= enough {
 				to = newContent()
 				all = append(all, to)
 			}

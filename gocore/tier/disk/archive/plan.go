@@ -80,7 +80,8 @@ type Report struct {
 	Failed []Failed `json:"failed"` // reading has failed in another way
 
 	Wrote   int64   `json:"wrote"`   // bytes that it has written into the files that it leads
-	Writing float64 `json:"writing"` // seconds in which at least one of these writes or a sync was under way
+	Writing float64 `json:"writing"` // seconds in which at least one of these writes was under way
+	Syncing float64 `json:"syncing"` // seconds in which the files were synced behind them
 
 	Packs    []bucket.Pack `json:"packs"`    // that it has uploaded
 	Conflict bool          `json:"conflict"` // another process has collected what the rank was uploading
@@ -178,7 +179,7 @@ func (x *planning) begin(batch []*task) error {
 	return x.list()
 }
 
-// filledAtOnce is how many files or packs a plan fills.
+// filledAtOnce is how many files a plan fills, or, in a bucket, for how many nodes it fills packs.
 func (x *planning) filledAtOnce() int {
 	if x.push.bucket == nil {
 		return len(x.push.ends)
@@ -330,7 +331,7 @@ func (p *Push) Paces() Paces { return p.o.Paces }
 // written is what the nodes have written, as all ranks report, by ranks ascending.
 func (u *planned) written(reports []Report) (all []aggregation.Written) {
 	for i, r := range reports[:min(len(reports), len(u.nodes))] {
-		all = append(all, aggregation.Written{Node: u.nodes[i], Bytes: r.Wrote, Seconds: r.Writing})
+		all = append(all, aggregation.Written{Node: u.nodes[i], Bytes: r.Wrote, Seconds: r.Writing, Sync: r.Syncing})
 	}
 	return all
 }

@@ -249,7 +249,7 @@ func TestRanksOfSeveralNodesPushTogether(t *testing.T) {
 			g := r.together(nodes, rapid.Uint64().Draw(t, "seed"))
 			g.server = server
 			leaders := rapid.IntRange(0, 3).Draw(t, "leaders")
-			if _, err := g.push(Options{Files: files, Leaders: leaders}); err != nil {
+			if _, err := g.push(Options{Files: files, Leaders: leaders, packBytes: drawPackBytes(t)}); err != nil {
 				t.Fatal(err)
 			}
 			g.require(want)

@@ -318,7 +318,7 @@ func (s *Share) Copy(copy int, at, bytes int64) (err error) {
 
 // End syncs what was written, and reports what came of the parts that this rank has read.
 func (s *Share) End() (report Report, err error) {
-	s.writing.start()
+	began := time.Now()
 	for number, f := range s.files {
 		if !f.written {
 			continue
@@ -328,8 +328,8 @@ func (s *Share) End() (report Report, err error) {
 			return report, fmt.Errorf("%s: %w", s.name(number), err)
 		}
 	}
-	s.writing.stop(0)
-	report = Report{Wrong: []int{}, Gone: []int{}, Failed: []Failed{}, Wrote: s.writing.bytes, Writing: s.writing.passed.Seconds()}
+	synced := time.Since(began)
+	report = Report{Wrong: []int{}, Gone: []int{}, Failed: []Failed{}, Wrote: s.writing.bytes, Writing: s.writing.passed.Seconds(), Syncing: synced.Seconds()}
 	for number, r := range s.reads {
 		if r.seen != nil && !r.gone && r.err == nil && !r.seen.Sound() {
 			r.wrong = true

@@ -86,7 +86,10 @@ func (l *loan) Ask(q *wire.Request, body, into []byte) (wire.Reply, int, error) 
 }
 
 // end gives the connection back. Nothing uses its bytes any more.
-func (l *loan) end() { l.of.pool.giveBack(l.x) }
+func (l *loan) end() {
+	l.of.pool.giveBack(l.x)
+	runtime.KeepAlive(l.of)
+}
 
 // pool has the connections that carry no request. The one that was used last is used next, so that few have memory.
 type pool struct {

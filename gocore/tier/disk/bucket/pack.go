@@ -70,8 +70,8 @@ type Filling struct {
 //
 // A pack is complete when the server has put its parts together, which takes a while. Meanwhile the parts of the next ones are sent.
 //
-// If a process has sent parts of a pack with this content, and has died or failed then, Upload goes on with them: the pack gets the ID of that one. A part is sent again
-// unless the server has one of the same length and checksum.
+// If a process has sent parts of a pack with this content, and has died or failed before the pack was complete, Upload goes on with them: the pack gets the ID of that one.
+// A part is sent again unless the server has one of the same length and checksum.
 func (b *Bucket) Upload(senders int, packs ...Filling) error {
 	err := b.upload(senders, packs)
 	if errors.Is(err, errAbsent) {
@@ -108,9 +108,9 @@ func (b *Bucket) upload(senders int, packs []Filling) (err error) {
 	s.start(min(senders, parts))
 	var unfilled *upload
 	for _, u := range uploads {
-		filled := s.fill(u)
-		if s.failed() != nil {
-			if !filled {
+		full, err := s.fill(u)
+		if s.fail(err); s.failed() != nil {
+			if !full {
 				unfilled = u
 			}
 			break
@@ -338,12 +338,13 @@ func (s *sending) send(x part) (err error) {
 	return x.of.send(x)
 }
 
-// fill fills one buffer after another with the bytes of a pack, while others are sent. filled is false if a buffer could not be filled.
-func (s *sending) fill(u *upload) (filled bool) {
+// fill fills one buffer after another with the bytes of a pack, while others are sent. full is false if a buffer could not be filled. A panic is an error, because the
+// senders still use the buffers.
+func (s *sending) fill(u *upload) (full bool, err error) {
+	defer safego.Guard("bucket filling", &err)
 	if !u.whole() {
 		if err := u.resumeOrBegin(); err != nil {
-			s.fail(err)
-			return true
+			return true, err
 		}
 	}
 	bytes := u.pack.Pack.Bytes
@@ -351,12 +352,11 @@ func (s *sending) fill(u *upload) (filled bool) {
 		m := <-s.free
 		p := m.bytes(min(u.length, bytes-int64(number-1)*u.length))
 		if err := u.pack.Fill(p); err != nil {
-			s.fail(err)
-			return false
+			return false, err
 		}
 		s.full <- part{u, number, p, m}
 	}
-	return true
+	return true, nil
 }
 
 func (s *sending) fail(err error) {

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"velocpy/gocore/base/safego"
 	"velocpy/gocore/base/wire"
 	"velocpy/gocore/tier/disk/bucket"
 	"velocpy/gocore/tier/disk/bucket/buckettest"
@@ -196,7 +197,7 @@ func TestAnUploadThatCannotBeFilled(t *testing.T) {
 	}
 }
 
-// Several packs of any lengths are uploaded by one call, whichever request fails: what has come is complete, and a second call completes the rest.
+// Several packs of any lengths are uploaded by one call. Whichever request fails, a second call uploads them, and no upload is left.
 func TestSeveralPacks(t *testing.T) {
 	lengths := []int64{part + 1, 0, 5, 2*part + 9, part}
 	const requests = 10 // parts, whole packs and completions
@@ -268,6 +269,21 @@ type slowServer struct {
 func (s slowServer) Ask(q *wire.Request, body, into []byte) (wire.Reply, int, error) {
 	s.before(q)
 	return s.Server.Ask(q, body, into)
+}
+
+// A panic while a buffer is filled is an error, and no sender uses a buffer that is gone.
+func TestAPanicWhileABufferIsFilled(t *testing.T) {
+	_, b, image, content := started(t, 3*part)
+	fill, fills := filled(content), 0
+	err := b.Upload(2, bucket.Filling{Pack: planned(t, image, 3*part, 1), Fill: func(p []byte) error {
+		if fills++; fills == 3 {
+			panic("of the test")
+		}
+		return fill(p)
+	}})
+	if !errors.Is(err, safego.ErrPoisoned) {
+		t.Fatal(err)
+	}
 }
 
 // The parts of a pack are sent while the server puts those of the one before together.
