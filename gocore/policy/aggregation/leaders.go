@@ -115,6 +115,46 @@ func Elect(bytes []int64, nodes []int, most int, slow map[int]float64) (leaders,
 	return leaders, Assign(bytes, nodes, leaders)
 }
 
+// Group is the ranks of a file, which are neighbours, and the bytes that each has for it.
+type Group struct {
+	First int // rank
+	Bytes []int64
+}
+
+// Add adds bytes of a rank. An election among all ranks for each file would take the square of their number, so a group has those from its first rank to its last alone.
+func (g *Group) Add(rank int, bytes int64) {
+	for len(g.Bytes) <= rank-g.First {
+		g.Bytes = append(g.Bytes, 0)
+	}
+	g.Bytes[rank-g.First] += bytes
+}
+
+// Lead is a rank that writes into a file.
+type Lead struct{ File, Rank int }
+
+// Writers elects the leaders of all files, and says by files and ranks which rank writes what each rank has. What slow nodes would write is
+// rerouted. At most so many ranks lead a file; unless whole is set, rerouting may add others.
+func Writers(files []Group, nodes []int, most int, slow map[int]float64, whole bool) (writers [][]int, leads []Lead) {
+	var parts []Part
+	for file, g := range files {
+		_, of := Elect(g.Bytes, nodes[g.First:g.First+len(g.Bytes)], most, slow)
+		for i, writer := range of {
+			parts = append(parts, Part{file, g.First + i, g.Bytes[i], g.First + max(writer, 0)})
+		}
+	}
+	Reroute(parts, nodes, slow, whole)
+	writers = make([][]int, len(files))
+	led := map[Lead]bool{}
+	for _, x := range parts {
+		writers[x.File] = append(writers[x.File], x.Writer)
+		if lead := (Lead{x.File, x.Writer}); x.Bytes > 0 && !led[lead] {
+			led[lead] = true
+			leads = append(leads, lead)
+		}
+	}
+	return writers, leads
+}
+
 // DefaultLeaders is the default number of leaders of a file: as many as let every node lead. Fewer files than nodes would else be slower than as many. The ranks of a
 // file are neighbours, which may begin and end within a node whose other ranks go to another file: so there is one leader more than nodes for each file. Without it such
 // a node might lead no file and send everything, or lead two and write for another node.

@@ -14,13 +14,13 @@ type Part struct {
 }
 
 // Reroute takes parts from writers on slow nodes and gives them to ranks of other nodes, as far as these have written them sooner. nodes are the numbers of all ranks'
-// nodes. With alone, a file has as many writers as before: one that is on a slow node gives away all that it has for the file, or nothing. Else each part goes by itself.
-func Reroute(parts []Part, nodes []int, slow map[int]float64, alone bool) {
+// nodes. With whole, a file has no more writers than before: one that is on a slow node gives away all that it has for the file, or nothing. Else each part goes by itself.
+func Reroute(parts []Part, nodes []int, slow map[int]float64, whole bool) {
 	if len(slow) == 0 {
 		return
 	}
 	r := newRerouting(parts, nodes, slow)
-	for _, bundle := range r.bundles(alone) {
+	for _, bundle := range r.bundles(whole) {
 		r.move(bundle)
 	}
 }
@@ -68,7 +68,7 @@ type bundle struct {
 }
 
 // bundles are the parts that writers on slow nodes have, the largest first.
-func (r *rerouting) bundles(alone bool) (all []*bundle) {
+func (r *rerouting) bundles(whole bool) (all []*bundle) {
 	of := map[writerOf]*bundle{}
 	for i, x := range r.parts {
 		from := r.nodes[x.Writer]
@@ -76,7 +76,7 @@ func (r *rerouting) bundles(alone bool) (all []*bundle) {
 			continue
 		}
 		b := of[writerOf{x.File, from}]
-		if b == nil || !alone {
+		if b == nil || !whole {
 			b = &bundle{from: from}
 			of[writerOf{x.File, from}] = b
 			all = append(all, b)

@@ -124,8 +124,8 @@ func (t *control) plan(plan *plan) {
 	parts := plan.keys * len(t.push.Bytes)
 	files := 0
 	for _, x := range plan.leaders {
-		if !t.files[x.file] {
-			t.files[x.file] = true
+		if !t.files[x.File] {
+			t.files[x.File] = true
 			files++
 		}
 	}

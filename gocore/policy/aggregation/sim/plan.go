@@ -1,6 +1,11 @@
 package sim
 
-import "velocpy/gocore/policy/aggregation"
+import (
+	"cmp"
+	"slices"
+
+	"velocpy/gocore/policy/aggregation"
+)
 
 // Copy is a range of a rank's bytes, and its place in a file: a checkpoint, or a piece of one where one process copies everything.
 type Copy struct {
@@ -9,13 +14,10 @@ type Copy struct {
 	At, Bytes      int64
 }
 
-// leader is a rank that writes into a file.
-type leader struct{ file, rank int }
-
 // plan is what is copied by one batch of keys.
 type plan struct {
 	keys    int
-	leaders []leader
+	leaders []aggregation.Lead
 	copies  []Copy
 }
 
@@ -77,7 +79,7 @@ func (l *planner) next(keys int, nodes []int) *plan {
 		if nodes != nil {
 			of = nodes[from:end]
 		}
-		files[file] = l.lay(file, from, writers[from:end], of, keys)
+		files[file] = l.lay(file, from, writers[file], of, keys)
 		for i := range files[file] {
 			x := &files[file][i]
 			if x.Reader = x.Writer; nodes != nil {
@@ -90,43 +92,22 @@ func (l *planner) next(keys int, nodes []int) *plan {
 	return plan
 }
 
-// elect says which rank writes what each rank has. One process writes everything: the first rank of each file stands for it.
-func (l *planner) elect(plan *plan, bytes []int64, ends, nodes []int) (writers []int) {
-	slow, most := l.paces.Slow(), l.most
-	if most == 0 && nodes != nil {
-		most = aggregation.DefaultLeaders(nodes, l.push.Files)
-	}
-	var parts []aggregation.Part
+// elect says by files and ranks which rank writes what each rank has. One process writes everything: the first rank of each file stands for it.
+func (l *planner) elect(plan *plan, bytes []int64, ends, nodes []int) (writers [][]int) {
+	var files []aggregation.Group
 	from := 0
-	for file, end := range ends {
-		of := make([]int, end-from)
-		if nodes != nil {
-			_, of = aggregation.Elect(bytes[from:end], nodes[from:end], most, slow)
-		}
-		for i, writer := range of {
-			parts = append(parts, aggregation.Part{File: file, Rank: from + i, Bytes: bytes[from+i], Writer: from + max(writer, 0)})
-		}
+	for _, end := range ends {
+		files = append(files, aggregation.Group{First: from, Bytes: bytes[from:end]})
 		from = end
 	}
 	if nodes == nil {
-		return writersOf(parts)
-	}
-	aggregation.Reroute(parts, nodes, slow, l.most > 0)
-	leads := map[leader]bool{}
-	for _, x := range parts {
-		if led := (leader{x.File, x.Writer}); x.Bytes > 0 && !leads[led] {
-			leads[led] = true
-			plan.leaders = append(plan.leaders, led)
+		for _, g := range files {
+			writers = append(writers, slices.Repeat([]int{g.First}, len(g.Bytes)))
 		}
+		return writers
 	}
-	return writersOf(parts)
-}
-
-// writersOf are the writers of parts, which are those of all ranks.
-func writersOf(parts []aggregation.Part) (writers []int) {
-	for _, x := range parts {
-		writers = append(writers, x.Writer)
-	}
+	most := cmp.Or(l.most, aggregation.DefaultLeaders(nodes, l.push.Files))
+	writers, plan.leaders = aggregation.Writers(files, nodes, most, l.paces.Slow(), l.most > 0)
 	return writers
 }
 

@@ -67,6 +67,9 @@ func (w *world) together(s *Software, p *Push) Result {
 	for planner.left > 0 {
 		plan := planner.next(planner.batch(p.Files), p.Nodes)
 		r.Plans++
+		if w.planned != nil {
+			w.planned(plan.copies)
+		}
 		talk.plan(plan)
 		began := w.Now()
 		w.carryOut(plan, processes, p.Buffer)
@@ -74,7 +77,7 @@ func (w *world) together(s *Software, p *Push) Result {
 		planner.learn(processes)
 		talk.land(plan, processes[0].ended)
 		for _, x := range plan.leaders {
-			leads[x.rank] = true
+			leads[x.Rank] = true
 		}
 	}
 	talk.end()
@@ -89,11 +92,11 @@ func (w *world) carryOut(plan *plan, processes []*process, buffer int64) {
 	clear(w.shared)
 	led := map[int]int{} // by file: a node that leads it
 	for _, x := range plan.leaders {
-		node := processes[x.rank].node.number
-		if other, some := led[x.file]; some && other != node {
-			w.shared[x.file] = true
+		node := processes[x.Rank].node.number
+		if other, some := led[x.File]; some && other != node {
+			w.shared[x.File] = true
 		}
-		led[x.file] = node
+		led[x.File] = node
 	}
 	share(plan, processes, buffer)
 	for _, p := range processes {

@@ -60,7 +60,8 @@ type world struct {
 
 	readDelay, linkDelay, storeDelay, lockDelay, syncDelay int64 // ns
 
-	wrote func(file int, at, bytes int64) // is told what arrives at the servers; nil: nothing is
+	wrote   func(file int, at, bytes int64) // is told what arrives at the servers; nil: nothing is
+	planned func(copies []Copy)             // is told what each plan copies; nil: nothing is
 }
 
 func newWorld(c *Cluster, nodes []int) *world {
