@@ -78,7 +78,7 @@ def push(
     stripe
         Bytes of a stripe of the file system with the archive, as a number or a text like ``"4MiB"``, in whole pages.
         What a push writes, and of ranks on several nodes what each node writes, begins at a multiple of it in its file,
-        if there is as much: no two nodes write to one stripe then. None: 1 MiB.
+        if there is as much: no two nodes write to one stripe then, unless others write for a slow one. None: 1 MiB.
     timeout
         Seconds to wait for an open store to become durable, and with ``ranks=`` for the other ranks, and for the lowest
         while it pushes; None: as long as it takes.

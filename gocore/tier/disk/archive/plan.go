@@ -209,23 +209,23 @@ func (x *planning) list() error {
 	p, plan, nodes := x.push, x.plan, x.nodes
 	p.under.copies = pieces(p.under.batch, segmentBytes) // whole rooms: every rank has the whole plan, and cuts its own share
 	numbers, places := x.number()
-	groups := map[int64]*group{} // by file
+	groups := map[int64]*aggregation.Group{} // by file
 	for _, c := range p.under.copies {
 		g := groups[c.file]
 		if g == nil {
-			g = &group{first: places[c.of.of]}
+			g = &aggregation.Group{First: places[c.of.of]}
 			groups[c.file] = g
 		}
-		g.add(places[c.of.of], c.end-c.from)
+		g.Add(places[c.of.of], c.end-c.from)
 	}
 	files := slices.Sorted(maps.Keys(groups))
-	x.elect(files, groups)
+	writers := x.elect(files, groups)
 	if err := makeFiles(p, files); err != nil {
 		return err
 	}
 	for _, c := range p.under.copies {
-		g, from := groups[c.file], places[c.of.of]
-		writer := g.writers[from-g.first]
+		from := places[c.of.of]
+		writer := writers[c.file][from-groups[c.file].First]
 		plan.Parts[numbers[c.of]].Reader = p.ranks[aggregation.Reader(from, writer, nodes)].number
 		plan.Copies = append(plan.Copies, Transfer{numbers[c.of], c.file, p.ranks[writer].number, c.from, c.end, c.at})
 	}
@@ -249,43 +249,23 @@ func makeFiles(p *Push, files []int64) error {
 	return p.to.Space().SyncNames(files...)
 }
 
-// group is the ranks of one file, which are neighbours: an election among all ranks for each file would take the square of their number.
-type group struct {
-	first   int
-	bytes   []int64 // of the file, by rank from the first on
-	writers []int   // likewise: the rank that writes these bytes
-}
-
-// add adds bytes of a rank. The copies of a file are in the order of their places, and so in that of the ranks.
-func (g *group) add(rank int, bytes int64) {
-	for len(g.bytes) <= rank-g.first {
-		g.bytes = append(g.bytes, 0)
-	}
-	g.bytes[rank-g.first] += bytes
-}
-
-// elect elects the leaders of files, and says which of them writes what each rank has.
-func (x *planning) elect(files []int64, groups map[int64]*group) {
+// elect elects the leaders of files, and says by files and ranks which rank writes what each rank has.
+func (x *planning) elect(files []int64, groups map[int64]*aggregation.Group) map[int64][]int {
 	p := x.push
-	slow, most := p.o.Paces.Slow(), cmp.Or(p.o.Leaders, aggregation.DefaultLeaders(x.nodes, len(p.ends)))
-	var parts []aggregation.Part
+	all := make([]aggregation.Group, len(files))
 	for i, file := range files {
-		g := groups[file]
-		_, writers := aggregation.Elect(g.bytes, x.nodes[g.first:g.first+len(g.bytes)], most, slow)
-		for rank, writer := range writers {
-			parts = append(parts, aggregation.Part{File: i, Rank: g.first + rank, Bytes: g.bytes[rank], Writer: g.first + max(writer, 0)})
-		}
+		all[i] = *groups[file]
 	}
-	aggregation.Reroute(parts, x.nodes, slow, p.o.Leaders > 0)
-	leads := map[FileLeader]bool{}
-	for _, part := range parts {
-		g, led := groups[files[part.File]], FileLeader{files[part.File], p.ranks[part.Writer].number}
-		g.writers = append(g.writers, part.Writer)
-		if part.Bytes > 0 && !leads[led] {
-			leads[led] = true
-			x.plan.Files = append(x.plan.Files, led)
-		}
+	most := cmp.Or(p.o.Leaders, aggregation.DefaultLeaders(x.nodes, len(p.ends)))
+	of, leads := aggregation.Writers(all, x.nodes, most, p.o.Paces.Slow(), p.o.Leaders > 0)
+	for _, lead := range leads {
+		x.plan.Files = append(x.plan.Files, FileLeader{files[lead.File], p.ranks[lead.Rank].number})
 	}
+	writers := map[int64][]int{}
+	for i, file := range files {
+		writers[file] = of[i]
+	}
+	return writers
 }
 
 func (x *part) moved(t *task) PlannedPart {
