@@ -165,8 +165,9 @@ def make_wheels(interpreters: list[Interpreter], architecture: str, out: Path) -
     _setup(sys.executable, ["build_go", "--build-base", base, "--build-lib", shared], environment)
     # The CUDA compiler preprocesses with the machine's own C++ compiler.
     _setup(sys.executable, ["build_cuda", "--build-base", base, "--build-lib", shared], dict(os.environ))
-    environment["VELOCPY_PREBUILT_CORE"] = str(shared / "velocpy" / LIBRARY)
+    # Before the core is named: a build with a prebuilt core takes the program that lies beside it, and makes none.
     _setup(sys.executable, ["build_s3", "--build-base", base, "--build-lib", shared], environment)
+    environment["VELOCPY_PREBUILT_CORE"] = str(shared / "velocpy" / LIBRARY)
     environment["VELOCPY_PREBUILT_S3"] = str(shared / "velocpy" / PROGRAM)
     environment["VELOCPY_PREBUILT_KERNELS"] = str(shared / "velocpy" / FATBIN)
     return [_make_wheel(interpreter, architecture, out, environment) for interpreter in interpreters]

@@ -147,6 +147,32 @@ def test_headers_that_debian_splits_are_found(wheels: ModuleType, tmp_path: Path
     assert (tmp_path / "build" / "aarch64-linux-gnu" / "python3.12" / "pyconfig.h").exists()
 
 
+def test_the_program_for_object_stores_is_made_once_for_all_wheels(
+    wheels: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The step that makes it must not see the core that was made before, beside which there is none yet."""
+    from build_support.s3 import BuildS3
+    from setuptools import Distribution
+
+    made = {}
+
+    def step(python: str, arguments: list[object], environment: dict[str, str]) -> None:
+        for name in ("CORE", "S3", "KERNELS"):
+            monkeypatch.delenv(f"VELOCPY_PREBUILT_{name}", raising=False)
+        with monkeypatch.context() as changed:
+            for name, value in environment.items():
+                changed.setenv(name, value)
+            command = BuildS3(Distribution())
+            command.build_lib, command.build_base = str(arguments[4]), str(arguments[2])
+            command.finalize_options()
+            made[arguments[0]] = (command.get_outputs(), command.prebuilt_s3)
+
+    monkeypatch.setattr(wheels, "BUILD", tmp_path)
+    monkeypatch.setattr(wheels, "_setup", step)
+    assert wheels.make_wheels([], "x86_64", tmp_path) == []
+    assert made["build_s3"] == ([str(tmp_path / "x86_64" / "shared" / "velocpy" / "velocpy-s3")], None)
+
+
 def test_extensions_are_named_after_python_and_architecture(wheels: ModuleType) -> None:
     interpreter = wheels.Interpreter("python3.13", (3, 13))
     assert interpreter.tag == "cp313"
