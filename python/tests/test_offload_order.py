@@ -241,6 +241,31 @@ def test_what_a_prediction_saves():
     assert with_it["fetched"] < without["fetched"]
 
 
+def thirds(context, steps=4):
+    """Each layer has a node that saves three views of one storage, as attention does, and much that comes before it."""
+    weights = torch.nn.Parameter(torch.randn(1, 32, 96) / 6)
+    for _ in range(steps):
+        with context:
+            x = torch.ones(1, 16, 32)
+            for _ in range(6):
+                parts = (x @ weights).view(1, 16, 3, 1, 32).permute(2, 0, 3, 1, 4)
+                x = torch.nn.functional.scaled_dot_product_attention(*parts.unbind(0)).reshape(1, 16, 32)
+                x = x.sin().cos().exp()
+        x.sum().backward()
+    return [weights.grad]
+
+
+@pytest.mark.parametrize("eagerness", [0.1, 1])
+def test_a_node_that_has_several_views_of_a_storage_gets_them_by_one_copy(eagerness):
+    wanted = gradients(contextlib.nullcontext(), thirds)
+    context = OnStandIn(eagerness=eagerness, stash=3 * 16 * 32 * 4 + 1, seed=3)
+    assert same(gradients(context, thirds), wanted)
+    stats = context.stats()
+    assert stats["moved"] > 4 * 6
+    assert stats["fetched"] <= stats["moved"]
+    context.close()
+
+
 @predicts
 def test_steps_that_are_alike_are_learnt_and_not_watched():
     context = OnStandIn(eagerness=1)

@@ -99,6 +99,11 @@ class Space:
         #: Blocks on the device that are elsewhere too, in the order in which this backward pass asked for them. Those
         #: that stay for a coming request are passed over.
         self._clean: deque[weakref.ref[Block]] = deque()
+        #: Those that the node has asked for which asks now: it may ask for other views of them, so they are dropped
+        #: later. Their bytes do not count for what may arrive.
+        self._asking: list[weakref.ref[Block]] = []
+        self._asking_bytes = 0
+        self._node = -1
         #: Storages of dead blocks that a copy may still use.
         self._lingering: list[Remains] = []
         self._tasks: dict[int, None] = {}
@@ -273,6 +278,9 @@ class Space:
             self._bury()
         if (task := graph_task()) != -1 and task not in self._tasks:
             self._begin_backward(task, view.last)
+        if view.last != self._node:
+            self._node = view.last
+            self._stop_asking()
         if block.storage is None:
             self.counts.misses += 1
             self._skip_to(block, view.last)
@@ -291,11 +299,18 @@ class Space:
                     self._coming.popleft()
             if not block.ahead and not block.asked:
                 block.asked = True
-                self._clean.append(weakref.ref(block))
+                self._asking.append(weakref.ref(block))
+                self._asking_bytes += block.nbytes
         tensor = view.on(block)
         if self._coming:
             self._fetch_ahead()
         return tensor
+
+    def _stop_asking(self) -> None:
+        """Another node asks: what this one has asked for may be dropped."""
+        self._clean.extend(self._asking)
+        self._asking.clear()
+        self._asking_bytes = 0
 
     def _begin_backward(self, task: int, node: int) -> None:
         first = not self._tasks
@@ -332,7 +347,9 @@ class Space:
             self.foresight.forget(task)
         self._tasks.clear()
         self._coming.clear()
+        self._stop_asking()
         self._clean.clear()
+        self._node = -1
         for block in list(self._away):
             block.asked, block.ahead, block.asked_by = False, 0, -1
             if block.storage is not None:
@@ -363,6 +380,7 @@ class Space:
         try:
             self._fetch(block)
         except _OutOfMemory:
+            self._stop_asking()
             self._clean.clear()
             for each in list(self._away):
                 each.asked, each.ahead = False, 0
@@ -397,6 +415,7 @@ class Space:
         """Drops blocks that were used and are elsewhere too, as far as the limit asks for it."""
         if limit is None:
             limit = self.residency.budget + self.stash
+        limit += self._asking_bytes
         while self.residency.held + nbytes > limit and self._clean:
             self._drop_clean()
         return self.residency.held + nbytes <= limit
