@@ -109,7 +109,7 @@ def _deterministic(torch: Any) -> Iterator[None]:
     fills = torch.utils.deterministic.fill_uninitialized_memory
     before = torch.are_deterministic_algorithms_enabled()
     torch.utils.deterministic.fill_uninitialized_memory = False
-    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.use_deterministic_algorithms(True)
     try:
         yield
     finally:
