@@ -1,6 +1,7 @@
-"""A rank that saves or loads a checkpoint of DCP: ``dcp_rank.py save|load PATH REPORT DEVICE``.
+"""A rank that saves or loads a checkpoint of DCP: ``dcp_rank.py save|load PATH REPORT DEVICE [ARCHIVE]``.
 
-The variables are those of torchrun. DEVICE is cpu, or cuda: then each rank has a device of its own.
+The variables are those of torchrun. DEVICE is cpu, or cuda: then each rank has a device of its own. What is saved goes
+on to ARCHIVE, if there is one.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
 
+from velocpy.archive import Destination
 from velocpy.dcp import Reader, Writer
 
 ROWS = 1_000
-ACTION, PATH, REPORT, DEVICE = sys.argv[1:]
+ACTION, PATH, REPORT, DEVICE, *ARCHIVE = sys.argv[1:]
 
 
 def mesh() -> DeviceMesh:
@@ -59,7 +61,8 @@ def tensors(value: Any) -> dict[str, Any]:
 def save() -> dict[str, Any]:
     model, optimizer = trained(2)
     weights, moments = get_state_dict(model, optimizer)
-    with Writer(PATH, host="32MiB", disk="256MiB") as writer:
+    archived = {"archive": Destination(ARCHIVE[0], every=0.1), "ranks": dist.group.WORLD} if ARCHIVE else {}
+    with Writer(PATH, host="32MiB", disk="256MiB", **archived) as writer:
         for name in ("first", "second"):
             state = {**tensors(whole), "model": weights, "optimizer": moments, "rank": dist.get_rank(), "name": name}
             dcp.save(state, storage_writer=writer, checkpoint_id=name)
@@ -80,7 +83,7 @@ def load() -> dict[str, Any]:
     }
     with Reader(PATH) as reader:
         dcp.load(state, storage_reader=reader, checkpoint_id="third")
-        read = sum(store.stats()["tiers"]["disk"]["read_bytes"] for store in reader._stores.values())
+        read = sum(store.stats()["tiers"]["disk"]["read_bytes"] for store in reader._place().stores)
     set_state_dict(model, optimizer, model_state_dict=weights, optim_state_dict=moments)
     same = {}
     for number, name in enumerate(("rows", "columns", "everywhere", "plain"), 1):

@@ -903,3 +903,19 @@ def test_a_rank_that_is_killed(reached: Server, place: str, tmp_path: Path) -> N
     require(place, count, kept_steps(place))
     ondisk.collect(place, age=0)
     require(place, count, kept_steps(place))
+
+
+@pytest.mark.filterwarnings(
+    "ignore::UserWarning", "ignore::FutureWarning"
+)  # DCP warns where there is one process alone
+def test_checkpoints_of_torch_come_back_from_a_bucket(reached: Server, place: str, tmp_path: Path) -> None:
+    torch: Any = pytest.importorskip("torch")
+    dcp: Any = pytest.importorskip("torch.distributed.checkpoint")
+    dcps: Any = pytest.importorskip("velocpy.dcp")
+    with dcps.Writer(tmp_path / "run", archive=place, **SIZES) as writer:
+        dcp.save({"x": torch.arange(9.0)}, storage_writer=writer, checkpoint_id="a", no_dist=True)
+    state = {"x": torch.zeros(9)}
+    with dcps.Reader(place, host="16MiB") as reader:
+        assert reader.checkpoints() == ("a",)
+        dcp.load(state, storage_reader=reader, checkpoint_id="a", no_dist=True)
+    assert torch.equal(state["x"], torch.arange(9.0))

@@ -17,6 +17,7 @@ from launching import launch_ranks
 
 import velocpy
 from velocpy import errors
+from velocpy.archive import Destination
 
 torch = pytest.importorskip("torch")
 
@@ -80,6 +81,10 @@ def alike(a: Any, b: Any) -> bool:
     if isinstance(a, dict):
         return a.keys() == b.keys() and all(alike(a[key], b[key]) for key in a)
     return all(map(alike, a, b)) if isinstance(a, list) else bool(a == b)
+
+
+def gpus(before: int, after: int) -> Any:
+    return pytest.param(before, after, "cuda", marks=pytest.mark.gpu)
 
 
 @pytest.mark.parametrize("reduce", [None, "tree", "codec"])
@@ -417,9 +422,9 @@ def test_ranks_with_directories_of_their_own_keep_what_the_coordinator_keeps(tmp
         assert [found["x0"][0], found["x1"][0]] == [value, value]
 
 
-def ranks(count: int, action: str, path: Path, report: Path, device: str = "cpu") -> list[dict[str, Any]]:
+def ranks(count: int, action: str, path: Path, report: Path, device: str = "cpu", *more: Path) -> list[dict[str, Any]]:
     """What so many ranks report of an action."""
-    launch_ranks(Path(__file__).with_name("dcp_rank.py"), count, action, path, report, device)
+    launch_ranks(Path(__file__).with_name("dcp_rank.py"), count, action, path, report, device, *more)
     return [json.loads((report / f"{action}-{rank}.json").read_text()) for rank in range(count)]
 
 
@@ -446,6 +451,86 @@ def test_other_devices_load_what_devices_have_saved(tmp_path: Path, before: int,
         assert len(found["same"]) == 6
         if after < before:
             assert found["read"] <= 1.1 * found["asked"]
+
+
+# --- an archive ---
+
+
+@pytest.mark.parametrize(("before", "after", "device"), [(2, 1, "cpu"), (2, 3, "cpu"), gpus(2, 1), gpus(1, 2)])
+def test_sharded_states_come_back_from_an_archive(tmp_path: Path, before: int, after: int, device: str) -> None:
+    """The ranks that load have nothing but the archive, as after the loss of all nodes."""
+    if device == "cuda" and torch.cuda.device_count() < 2:
+        pytest.skip("one CUDA device")
+    run, archive = tmp_path / "run", tmp_path / "archive"
+    ranks(before, "save", run, tmp_path, device, archive)
+    shutil.rmtree(run)
+    with Reader(archive) as reader:
+        assert reader.checkpoints() == ("first", "second", "third")
+    for found in ranks(after, "load", archive, tmp_path, device):
+        assert found["same"] == dict.fromkeys(found["same"], True)
+        assert len(found["same"]) == 6
+        assert found["name"] == "third"
+        if after < before:
+            assert found["read"] <= 1.1 * found["asked"]
+
+
+@pytest.mark.parametrize("reduce", [None, "tree"])
+def test_a_process_saves_into_an_archive(tmp_path: Path, reduce: Any) -> None:
+    state, archive = states(), tmp_path / "archive"
+    with writer(tmp_path / "run", keep=1, reduce=reduce, archive=archive) as to:
+        for step in range(3):
+            state["nested"]["step"] = step
+            save(to, state, "latest" if step else "first")
+            assert to.store is not None
+            to.store.wait("archive", timeout=60)
+    with Reader(archive) as reader:
+        assert reader.checkpoints() == ("first", "latest")
+        reader.reset("other")
+        with pytest.raises(errors.CheckpointNotFound, match="'first', 'latest'"):
+            reader.read_metadata()
+    assert load(archive, emptied(state), "latest")["nested"]["step"] == 2
+    found = load(archive, emptied(state), "first")
+    state["nested"]["step"] = 0
+    assert alike(found, state)
+
+
+def test_a_save_that_fails_on_a_rank_is_not_in_the_archive(tmp_path: Path) -> None:
+    """The next save of the same name is, although its ranks have captured different numbers of saves."""
+    archive = tmp_path / "archive"
+    with writer(tmp_path / "run", archive=Destination(archive, every=0.05)) as to:
+        save(to, {"x": torch.zeros(9)})
+        written = to.finish
+        to.finish = failing  # type: ignore[method-assign]
+        with pytest.raises(CheckpointException):
+            save(to, {"x": torch.ones(9)})
+        to.finish = written  # type: ignore[method-assign]
+        assert to.store is not None
+        to.store.wait("archive", timeout=60)
+        assert load(archive, {"x": torch.ones(9)})["x"].sum() == 0
+        save(to, {"x": torch.full((9,), 2.0)})
+        to.store.wait("archive", timeout=60)
+        assert load(archive, {"x": torch.ones(9)})["x"].sum() == 18
+
+
+def failing(*_: Any) -> None:
+    raise RuntimeError("on purpose")
+
+
+def test_archives_that_cannot_take_checkpoints_are_refused(tmp_path: Path) -> None:
+    archive = tmp_path / "archive"
+    for wrong in (Destination(archive, partial=True), Destination(archive, histories=["data"])):
+        with pytest.raises(errors.InvalidArgument, match="Leave them out"):
+            writer(tmp_path / "run", archive=wrong)
+    with pytest.raises(errors.InvalidArgument, match="archive="):
+        writer(tmp_path / "run", ranks=object())
+    with writer(tmp_path / "run", archive=archive) as to:
+        to.reset("a")
+        with pytest.raises(errors.InvalidArgument, match="use_collectives"):
+            to.set_up_storage_writer(True, rank=0, use_collectives=False)
+        with pytest.raises(errors.InvalidArgument, match="has 1 ranks, and these are the ranks"):
+            to.set_up_storage_writer(False, rank=1)
+    assert not archive.exists()
+    assert not (tmp_path / "run").exists()
 
 
 # ---- DCP's own files ----

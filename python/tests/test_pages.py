@@ -43,7 +43,7 @@ PROGRAMS = [
     ("clusters.md", 1),
     ("jax.md", 1),
     ("observing.md", 5),
-    ("training.md", 7),
+    ("training.md", 8),
 ]
 
 

@@ -151,8 +151,9 @@ def test_the_program_for_object_stores_is_made_once_for_all_wheels(
     wheels: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The step that makes it must not see the core that was made before, beside which there is none yet."""
-    from build_support.s3 import BuildS3
     from setuptools import Distribution
+
+    from build_support.s3 import BuildS3
 
     made = {}
 

@@ -5,6 +5,10 @@ own, so that a save that is cut short leaves those before it alone; its regions 
 objects. The history "metadata", at the coordinator, has one checkpoint for each identifier: DCP's metadata, with the
 place of each item. Of a save with ``use_collectives=False`` each rank has the metadata of its own items, in the history
 "metadata-of-rank".
+
+Where the ranks send to an archive, all of them give a save the same name, and each has a key of that name in the
+history "commits" too: the coordinator with the metadata, the others with nothing. A key is in an archive when it has
+the parts of all ranks, so this one comes when the tensors of all ranks and the metadata are durable.
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ from torch.distributed.checkpoint import metadata as dcp_metadata
 from velocpy import paths
 from velocpy.errors import CorruptCheckpoint, InvalidType
 
-DATA, METADATA, LOCAL = "data", "metadata", "metadata-of-rank"
+DATA, METADATA, LOCAL, COMMITS = "data", "metadata", "metadata-of-rank", "commits"
 
 #: The key of a checkpoint whose identifier is None.
 UNNAMED = "checkpoint"
@@ -114,7 +118,7 @@ def _loaded(buffer: io.BytesIO) -> Any:
         return torch.load(buffer, weights_only=True)
 
 
-def unpacked(raw: Any, key: str) -> dcp_metadata.Metadata:
+def unpacked(raw: bytes, key: str) -> dcp_metadata.Metadata:
     """The metadata that `packed` made.
 
     Raises
@@ -123,7 +127,7 @@ def unpacked(raw: Any, key: str) -> dcp_metadata.Metadata:
         They hold something that metadata do not consist of; nothing of it was made.
     """
     try:
-        metadata = _loaded(io.BytesIO(raw.tobytes()))
+        metadata = _loaded(io.BytesIO(raw))
     except Exception as error:
         raise CorruptCheckpoint(
             f"the metadata of checkpoint {key!r} are none that DCP wrote: {error}. Other checkpoints are not affected.",

@@ -7,7 +7,6 @@ import os
 import uuid
 from collections import defaultdict
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,14 +15,13 @@ from torch.distributed.checkpoint.planner import LoadItemType, LoadPlan, LoadPla
 from torch.distributed.checkpoint.storage import StorageReader
 from torch.futures import Future
 
-import velocpy
 from velocpy.choices import Size
 from velocpy.closing import Closing
-from velocpy.errors import CheckpointNotFound, CorruptCheckpoint, InvalidArgument, NotAStore
+from velocpy.errors import CheckpointNotFound, CorruptCheckpoint, InvalidArgument
 from velocpy.history import Checkpoints
-from velocpy.store import Store
 
-from .layout import DATA, LOCAL, METADATA, Place, directory_of, key_of, ranks_of, unpacked
+from .layout import Place, key_of, unpacked
+from .places import At, place_of
 
 
 class Reader(Closing, StorageReader):
@@ -36,17 +34,16 @@ class Reader(Closing, StorageReader):
     Parameters
     ----------
     path
-        That of the writer.
+        That of the writer, or its archive: a directory, or ``"s3://bucket/prefix"``.
     host
         Host memory for what is on its way, as for `velocpy.open`: of each store that this rank reads.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, host: Size | None = "64MiB") -> None:
         super().__init__()
-        self._path = Path(path)
-        self._host = host
+        self._path, self._host = path, host
         self._key = key_of(None)
-        self._stores: dict[int, Store] = {}
+        self._at: At | None = None
         self._places: dict[Any, Place] = {}
         self._stored: dict[str, Any] = {}
         self._load = ""
@@ -62,7 +59,8 @@ class Reader(Closing, StorageReader):
         They are those of the last `reset`, or of the first call after `close`. One that was saved with
         ``use_collectives=False`` is among them as soon as one rank has completed its part.
         """
-        return self._listed(LOCAL, METADATA)
+        at = self._place()
+        return tuple(dict.fromkeys([*at.keys(by_itself=True), *at.keys(by_itself=False)]))
 
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
         """DCP's metadata of the checkpoint; with ``rank=``, those that this rank saved with ``use_collectives=False``.
@@ -72,20 +70,18 @@ class Reader(Closing, StorageReader):
         CheckpointNotFound
             There is none, or it was not completed; the text has those that there are.
         """
-        own, ranks = kwargs.get("rank"), ranks_of(self._path)
-        for rank in ranks if own is None else [own] if own in ranks else []:
-            history = self._metadata_of(rank, METADATA if own is None else LOCAL)
-            if history is not None and self._key in history:
-                with history.restore(self._key) as lease:
-                    metadata = unpacked(lease["metadata"], self._key)
-                if metadata.storage_meta is None:
-                    metadata.storage_meta = StorageMeta()
-                metadata.storage_meta.load_id = self._load
-                return metadata
-        there = ", ".join(map(repr, self._listed(METADATA if own is None else LOCAL))) or "none"
-        raise CheckpointNotFound(
-            f"there is no complete checkpoint {self._key!r} in {str(self._path)!r}; there are: {there}.", key=self._key
-        )
+        own, at = kwargs.get("rank"), self._place()
+        if (packed := at.metadata(self._key, own)) is None:
+            there = ", ".join(map(repr, dict.fromkeys(at.keys(by_itself=own is not None)))) or "none"
+            raise CheckpointNotFound(
+                f"there is no complete checkpoint {self._key!r} in {os.fspath(self._path)!r}; there are: {there}.",
+                key=self._key,
+            )
+        metadata = unpacked(packed, self._key)
+        if metadata.storage_meta is None:
+            metadata.storage_meta = StorageMeta()
+        metadata.storage_meta.load_id = self._load
+        return metadata
 
     def set_up_storage_reader(self, metadata: Metadata, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
         """Takes over the places of the items."""
@@ -118,7 +114,7 @@ class Reader(Closing, StorageReader):
             place = self._places[item.storage_index]
             items[place.rank, place.save].append(item)
         for (rank, save), some in items.items():
-            self._read(self._store_of(rank).history(DATA), save, some, planner)
+            self._read(self._place().data(rank), save, some, planner)
         future: Future[None] = Future()
         future.set_result(None)
         return future
@@ -130,26 +126,14 @@ class Reader(Closing, StorageReader):
 
     def close(self) -> None:
         """Closes the stores; a later call opens them again."""
-        stores, self._stores = self._stores, {}
-        for store in stores.values():
-            store.close()
+        at, self._at = self._at, None
+        if at is not None:
+            at.close()
 
-    def _store_of(self, rank: int) -> Store:
-        if rank not in self._stores:
-            self._stores[rank] = velocpy.open(directory_of(self._path, rank), mode="r", host=self._host)
-        return self._stores[rank]
-
-    def _listed(self, *names: str) -> tuple[str, ...]:
-        """The identifiers in histories of these names at any rank."""
-        histories = [self._metadata_of(rank, name) for name in names for rank in ranks_of(self._path)]
-        return tuple(dict.fromkeys(str(key) for history in histories for key in history or ()))
-
-    def _metadata_of(self, rank: int, name: str) -> Checkpoints | None:
-        """The checkpoints whose metadata this rank has; None: it is about to make its store."""
-        try:
-            return self._store_of(rank).history(name)
-        except NotAStore:
-            return None
+    def _place(self) -> At:
+        if self._at is None:
+            self._at = place_of(self._path, self._host)
+        return self._at
 
     def _read(self, history: Checkpoints, save: str, items: Iterable[ReadItem], planner: LoadPlanner) -> None:
         tensors = []

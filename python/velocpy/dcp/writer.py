@@ -7,6 +7,7 @@ import io
 import os
 import threading
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from torch.distributed.checkpoint.storage import StorageWriter, WriteResult
 from torch.futures import Future
 
 import velocpy
+from velocpy.archive import Destination
 from velocpy.budget import passed_by
 from velocpy.checks import require_whole
 from velocpy.choices import Reduction, Size
@@ -26,7 +28,8 @@ from velocpy.closing import Closing
 from velocpy.errors import InvalidArgument, NotAStore
 from velocpy.store import Store
 
-from .layout import DATA, LOCAL, METADATA, Place, directory_of, key_of, packed, ranks_of, region_of
+from .layout import COMMITS, DATA, LOCAL, METADATA, Place, directory_of, key_of, packed, ranks_of, region_of
+from .together import NOTHING, Agreed, Together
 
 #: Held while a writer opens its store: DCP calls a writer from several threads, and pickles it for another process.
 _OPENING = threading.Lock()
@@ -52,6 +55,8 @@ class _Save:
     name: str = ""
     #: History of the metadata.
     metadata: str = METADATA
+    #: Of a save that goes to an archive.
+    agreed: Agreed | None = None
 
 
 class Writer(Closing, StorageWriter):
@@ -74,6 +79,11 @@ class Writer(Closing, StorageWriter):
         They are copied into the host tier first; what does not fit there is not reduced. None: not at all.
     host, disk
         As for `velocpy.open`, for each rank.
+    archive, ranks
+        As for `velocpy.open`: what is saved goes on to an archive in the background, as a whole or not at all, and a
+        `Reader` of the archive loads it. ``ranks`` is a process group of gloo with the ranks that save together; a
+        process that saves alone leaves it out. All of these ranks call `close`, which waits until everything is there;
+        ``writer.store.wait("archive")`` waits before. What ``keep=`` frees on the disk stays in the archive.
 
     Examples
     --------
@@ -100,12 +110,17 @@ class Writer(Closing, StorageWriter):
         reduce: Reduction | None = None,
         host: Size | None = "auto",
         disk: Size | None = "auto",
+        archive: str | os.PathLike[str] | Destination | None = None,
+        ranks: Any = None,
     ) -> None:
         super().__init__()
         self._path = Path(path)
         self._keep = None if keep is None else require_whole("keep", keep, 1)
         self._reduce = reduce
         self._budgets: dict[str, Any] = {"host": host, "disk": disk}
+        if archive is None and ranks is not None:
+            raise InvalidArgument("ranks= is for writers with archive=: DCP itself tells the others of a save.")
+        self._together = None if archive is None else Together(archive, ranks)
         self._store: Store | None = None
         #: The CUDA device of the store: that of its rank, if it has one. Another thread, in which DCP uploads, may have
         #: another current device.
@@ -127,17 +142,23 @@ class Writer(Closing, StorageWriter):
 
     def set_up_storage_writer(self, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
         """Opens the store of this rank."""
-        rank = kwargs.get("rank")
+        rank, together = kwargs.get("rank"), kwargs.get("use_collectives", True)
         self._rank = _own_rank() if rank is None else int(rank)
+        agreed, to = None, self._together
+        if to is not None:
+            if not together:
+                raise InvalidArgument("archive= needs use_collectives=True: a checkpoint is in it as a whole.")
+            agreed = to.agree(self._rank, is_coordinator, self._own_key())
         with _OPENING:
             if self._store is None or self._store.closed:
                 if self._device is None or not _in_use(self._device):
                     self._device = _current_device()
                 device = None if self._device is None else passed_by([self._device])
-                self._store = velocpy.open(directory_of(self._path, self._rank), device=device, **self._budgets)
-        self._begin(self._store, METADATA if kwargs.get("use_collectives", True) else LOCAL)
+                more = {} if to is None else {"archive": to.to, "ranks": to.ranks}
+                self._store = velocpy.open(directory_of(self._path, self._rank), device=device, **self._budgets, **more)
+        self._begin(self._store, METADATA if together else LOCAL, agreed)
 
-    def _begin(self, store: Store, metadata: str) -> None:
+    def _begin(self, store: Store, metadata: str, agreed: Agreed | None) -> None:
         """Notes the saves that this one may free: those that are there, and that no other thread makes."""
         key, own = self._own_key(), threading.current_thread()
         there = list(map(str, store.history(DATA)))
@@ -145,7 +166,8 @@ class Writer(Closing, StorageWriter):
             if not thread.is_alive():
                 self._saves.pop(thread, None)
         others = {save.name for thread, save in list(self._saves.items()) if thread is not own}
-        self._saves[own] = _Save(key, [name for name in there if name not in others], metadata=metadata)
+        old = [name for name in there if name not in others]
+        self._saves[own] = _Save(key, old, metadata=metadata, agreed=agreed)
 
     def prepare_local_plan(self, plan: SavePlan) -> SavePlan:
         """The plan as it is."""
@@ -161,13 +183,17 @@ class Writer(Closing, StorageWriter):
         store = self._opened()
         self._drop_unneeded(store, plan.storage_data)
         current = self._saves[threading.current_thread()]
-        save = current.name = f"{current.key}#{uuid.uuid4().hex}"
+        agreed = current.agreed
+        save = current.name = f"{current.key}#{uuid.uuid4().hex}" if agreed is None else agreed.save
         regions = {region_of(item.index): _region(item, planner, self._device) for item in plan.items}
-        if regions:
+        if regions or agreed is not None:
             history = store.history(DATA, reduce=self._reduce)
             # Only what lies in the host tier is reduced; the rest goes down from where it is.
             plain = self._reduce in (None, "raw")
-            history.checkpoint(save, regions, copy=not plain, tier="disk" if plain else None).wait("disk")
+            some = regions or NOTHING
+            history.checkpoint(save, some, copy=not plain, tier="disk" if plain else None).wait("disk")
+        if agreed is not None and agreed.coordinator != self._rank:
+            self._commit(store, current, NOTHING)
         future: Future[list[WriteResult]] = Future()
         future.set_result(
             [
@@ -193,8 +219,10 @@ class Writer(Closing, StorageWriter):
         metadata.storage_data = places
         metadata.storage_meta = self.storage_meta()
         saves = sorted({place.save for place in places.values()})
-        ticket = history.checkpoint(key, {"metadata": packed(metadata)}, meta={"saves": saves}, tier="disk")
-        ticket.wait("disk")
+        regions = {"metadata": packed(metadata)}
+        if save.agreed is not None:  # first: a load from the disk must not find what the archive will never have
+            self._commit(store, save, regions)
+        history.checkpoint(key, regions, meta={"saves": saves}, tier="disk").wait("disk")
         if save.metadata == LOCAL:
             store.history(METADATA).drop(key)  # a reader would prefer them
         if self._keep is not None:
@@ -213,6 +241,13 @@ class Writer(Closing, StorageWriter):
         """Closes the store; a later save opens it again."""
         if self._store is not None:
             self._store.close()
+
+    @staticmethod
+    def _commit(store: Store, save: _Save, regions: Mapping[str, Any]) -> None:
+        """Says for the archive that this rank's part of a save is durable."""
+        assert save.agreed is not None
+        history, meta = store.history(COMMITS), save.agreed.commit(save.key)
+        history.checkpoint(save.agreed.save, regions, meta=meta, tier="disk").wait("disk")
 
     def _own_key(self) -> str:
         """Key of the checkpoint that the calling thread saves."""
@@ -241,6 +276,8 @@ class Writer(Closing, StorageWriter):
             for save in old:
                 if save not in needed:
                     store.history(DATA).drop(save)
+                    if self._together is not None:
+                        store.history(COMMITS).drop(save)
 
     def _needed(self, own: Store) -> set[str] | None:
         """The saves that metadata at any rank in this rank's directory name; None: there are no metadata."""

@@ -1,0 +1,152 @@
+"""Where a `Reader` finds checkpoints: in the stores of ranks, or in an archive that has the parts of all ranks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+import velocpy
+from velocpy.archive import buckets
+from velocpy.archive.names import part
+from velocpy.choices import Size
+from velocpy.errors import NotAStore
+from velocpy.history import Checkpoints
+from velocpy.store import Store
+
+from .layout import COMMITS, DATA, LOCAL, METADATA, directory_of, ranks_of
+
+
+class At(Protocol):
+    """Checkpoints of a `Writer`, as they were when they were first asked for."""
+
+    @property
+    def stores(self) -> list[Store]:
+        """Those that are open."""
+
+    def data(self, rank: int) -> Checkpoints:
+        """The tensors of a rank, by the names of saves."""
+
+    def metadata(self, key: str, rank: int | None) -> bytes | None:
+        """The packed metadata of a checkpoint; with a rank, those that it saved by itself. None: there are none."""
+
+    def keys(self, *, by_itself: bool) -> Iterator[str]:
+        """Identifiers of the checkpoints that are complete, or of those of which a rank saved its part by itself."""
+
+    def close(self) -> None:
+        """Closes the stores; a later call opens them again."""
+
+
+def place_of(path: str | os.PathLike[str], host: Size | None) -> At:
+    """The checkpoints that a path names: a directory with the stores of ranks, or an archive."""
+    if buckets.is_place(path):
+        return Archive(os.fspath(path), host)
+    directory = Path(path)
+    if not ranks_of(directory) and (directory / "velocpy.store").exists():
+        return Archive(directory, host)
+    return Directory(directory, host)
+
+
+class Directory:
+    """The stores of ranks, each in a directory of its own."""
+
+    def __init__(self, path: Path, host: Size | None) -> None:
+        self._path, self._host = path, host
+        self._stores: dict[int, Store] = {}
+
+    @property
+    def stores(self) -> list[Store]:
+        """Those that are open."""
+        return list(self._stores.values())
+
+    def data(self, rank: int) -> Checkpoints:
+        """The tensors of a rank."""
+        return self._store(rank).history(DATA)
+
+    def metadata(self, key: str, rank: int | None) -> bytes | None:
+        """Those at the rank that was the coordinator, or at the rank that saved them by itself."""
+        ranks = ranks_of(self._path)
+        for each in ranks if rank is None else [rank] if rank in ranks else []:
+            history = self._history(each, METADATA if rank is None else LOCAL)
+            if history is not None and key in history:
+                return _packed(history, key)
+        return None
+
+    def keys(self, *, by_itself: bool) -> Iterator[str]:
+        """Rank by rank."""
+        for rank in ranks_of(self._path):
+            yield from map(str, self._history(rank, LOCAL if by_itself else METADATA) or ())
+
+    def close(self) -> None:
+        """Closes the stores."""
+        stores, self._stores = self.stores, {}
+        for store in stores:
+            store.close()
+
+    def _history(self, rank: int, name: str) -> Checkpoints | None:
+        """A history of a rank's store; None: it is about to make the store."""
+        try:
+            return self._store(rank).history(name)
+        except NotAStore:
+            return None
+
+    def _store(self, rank: int) -> Store:
+        if rank not in self._stores:
+            self._stores[rank] = velocpy.open(directory_of(self._path, rank), mode="r", host=self._host)
+        return self._stores[rank]
+
+
+class Archive:
+    """An archive. A save is in it as a whole: its commit comes with the parts of all ranks, behind their tensors."""
+
+    def __init__(self, path: str | Path, host: Size | None) -> None:
+        self._path, self._host = path, host
+        self._store: Store | None = None
+
+    @property
+    def stores(self) -> list[Store]:
+        """The archive, if it is open."""
+        return [] if self._store is None else [self._store]
+
+    def data(self, rank: int) -> Checkpoints:
+        """The tensors of a rank."""
+        return self._opened().history(part(DATA, rank))
+
+    def metadata(self, key: str, rank: int | None) -> bytes | None:
+        """Those of the latest save of this identifier, at the rank that was its coordinator."""
+        if rank is not None:
+            return None
+        commits = self._commits()
+        for save in reversed(list(commits)):
+            told = commits.meta(save) or {}
+            if told.get("checkpoint") == key:
+                return _packed(self._opened().history(part(COMMITS, told["coordinator"])), str(save))
+        return None
+
+    def keys(self, *, by_itself: bool) -> Iterator[str]:
+        """In the order of their latest saves."""
+        commits = self._commits()
+        latest = {str((commits.meta(save) or {}).get("checkpoint")): at for at, save in enumerate(commits)}
+        yield from [] if by_itself else sorted(latest, key=latest.__getitem__)
+
+    def close(self) -> None:
+        """Closes the archive."""
+        store, self._store = self._store, None
+        if store is not None:
+            store.close()
+
+    def _commits(self) -> Checkpoints:
+        """What rank 0 has said of each save: every run has a rank of this number."""
+        return self._opened().history(part(COMMITS, 0))
+
+    def _opened(self) -> Store:
+        if self._store is None:
+            self._store = velocpy.open(self._path, mode="r", host=self._host)
+        return self._store
+
+
+def _packed(history: Checkpoints, key: str) -> bytes:
+    with history.restore(key) as lease:
+        raw: bytes = lease["metadata"].tobytes()
+    return raw

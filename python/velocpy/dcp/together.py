@@ -1,0 +1,84 @@
+"""What the ranks of a save agree about where their stores send to an archive."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import uuid
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from velocpy.archive import Destination
+from velocpy.archive.exchange import Exchange, own_exchange_of
+from velocpy.errors import InvalidArgument
+
+from .layout import COMMITS, DATA
+
+
+class Agreed(NamedTuple):
+    """What all ranks know of a save."""
+
+    #: Its name: the key of the tensors of every rank, and of what commits them.
+    save: str
+    #: The rank that writes the metadata.
+    coordinator: int
+
+    def commit(self, checkpoint: str) -> dict[str, Any]:
+        """What each rank says of the save in the history of commits, beside the metadata of the coordinator."""
+        return {"checkpoint": checkpoint, "coordinator": self.coordinator}
+
+
+class Together:
+    """The ranks that save together, and the archive that they send to.
+
+    Parameters
+    ----------
+    archive
+        As for `velocpy.open`.
+    ranks
+        The process group of the saves, if there are others.
+    """
+
+    def __init__(self, archive: str | os.PathLike[str] | Destination, ranks: Any) -> None:
+        to = archive if isinstance(archive, Destination) else Destination(archive)
+        if to.histories is not None or to.partial:
+            raise InvalidArgument(
+                "archive= has histories= or partial=True: a Writer says itself what belongs to a checkpoint, and "
+                "brings it as a whole. Leave them out."
+            )
+        self.to = dataclasses.replace(to, histories=(DATA, COMMITS))
+        self.ranks = ranks
+        self._others: Exchange | None = None
+
+    def agree(self, rank: int, coordinator: bool, key: str) -> Agreed:
+        """The name of the save that all ranks begin. All of them make this call.
+
+        Raises
+        ------
+        InvalidArgument
+            The ranks are others than those that DCP saves with, or they save different checkpoints.
+        RankFailed, WaitTimeout
+            Another rank did not come.
+        """
+        if self._others is None:
+            self._others = own_exchange_of(self.ranks, self.to._patience())
+        said = {"rank": rank, "coordinator": coordinator, "key": key, "name": uuid.uuid4().hex}
+        told = [json.loads(each) for each in self._others.all_gather(json.dumps(said).encode())]
+        ranks, leaders = [each["rank"] for each in told], [each["rank"] for each in told if each["coordinator"]]
+        if ranks != list(range(len(told))) or len(leaders) != 1:
+            raise InvalidArgument(
+                f"ranks= has {len(told)} ranks, and these are the ranks {ranks} of the save, with {len(leaders)} "
+                "coordinators. Give the process group that dcp.save has, or a group of gloo of the same ranks. Nothing "
+                "was saved."
+            )
+        if len({each["key"] for each in told}) > 1:
+            raise InvalidArgument(
+                f"the ranks save different checkpoints, among them {told[0]['key']!r}. Nothing was saved."
+            )
+        return Agreed(f"{key}#{told[0]['name']}", leaders[0])
+
+
+#: What a rank has in a save that brings nothing of it: keys of an archive have a part of every rank.
+NOTHING = {"nothing": np.empty(0, np.uint8)}
