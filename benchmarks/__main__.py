@@ -19,7 +19,7 @@ from benchmarks.disk import buckets, commits, deduplicated, disk, durable, hacc,
 from benchmarks.engines.contenders import has_gpu
 from benchmarks.host import aggregation, calls, capture, decision, scale, sweep, twins
 from benchmarks.paper import coldstart, shot
-from benchmarks.training import offload, snapshots, staging
+from benchmarks.training import offload, sharded, snapshots, staging
 from velocpy.bench import machine
 from velocpy.bench.report import Report
 from velocpy.budget import parse_size
@@ -50,6 +50,7 @@ BENCHMARKS: dict[str, tuple[Callable[..., Report], str]] = {
     "aggregation": (aggregation.run, "archives of up to 16,384 ranks, simulated by the policy of a push (needs Go)"),
     "opening": (opening.run, "opening a store with a million checkpoints, and one whose writer was killed"),
     "staging": (staging.run, "states staged for dcp.async_save, beside the stagers of PyTorch (needs torch)"),
+    "sharded": (sharded.run, "checkpoints of sharded states, beside the files of PyTorch (needs torch)"),
     "verification": (verification.run, "what it costs the application that restores are verified"),
     "storages": (storages.run, "pyrevolve's storages under the same adjoint"),
     "shot": (shot.run, "Maurya et al., HPDC'23: shots through GPU, host and disk, beside its baselines"),
@@ -90,6 +91,7 @@ QUICK: dict[str, dict[str, object]] = {
     "aggregation": {"ranks": (16,)},
     "opening": {"count": 200, "total": 8 << 20, "part": 256 << 10, "rounds": 1},
     "staging": {"total": 4 << 20, "rounds": 1},
+    "sharded": {"total": 4 << 20, "rounds": 1, "ranks": ((2, (1,)),)},
     "verification": {"sizes": (64 << 10,), "total": 1 << 20, "rounds": 1},
     "storages": {"sizes": (storages.Size(24, 12, 4),), "shot": (32, 32), "steps": 12, "slots": 4, "rounds": 1},
     "shot": {"cells": "tiny"},

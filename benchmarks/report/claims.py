@@ -179,6 +179,11 @@ CLAIMS = (
         ceiling="one copy of as many bytes into pinned memory",
     ),
     Claim(
+        r"sharded: (?!tensors that differ)",
+        "checkpoints of sharded states, 1 and 2 ranks: blocked time, and bytes read by those asked for",
+        peer="of the time: async_save with pinned staging",
+    ),
+    Claim(
         r"storages: .*storage by",
         "adjoint storage, time of the other by ours",
         peer="pyrevolve: NumPy, bytes, disk",

@@ -83,7 +83,7 @@ def load() -> dict[str, Any]:
     }
     with Reader(PATH) as reader:
         dcp.load(state, storage_reader=reader, checkpoint_id="third")
-        read = sum(store.stats()["tiers"]["disk"]["read_bytes"] for store in reader._place().stores)
+        read = reader.read_nbytes
     set_state_dict(model, optimizer, model_state_dict=weights, optim_state_dict=moments)
     same = {}
     for number, name in enumerate(("rows", "columns", "everywhere", "plain"), 1):

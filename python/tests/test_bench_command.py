@@ -97,6 +97,7 @@ NEW = {
     "offload",
     "reduced",
     "scheduled",
+    "sharded",
     "snapshots",
     "staging",
     "stored",

@@ -186,13 +186,14 @@ def in_a_process(run_python, root, code):
     assert done.returncode == 0, done.stderr
 
 
-def test_compiled_models(run_python, root):
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_compiled_models(run_python, root, backend):
     in_a_process(
         run_python,
         root,
-        """
+        f"""
         model = model_of(2)
-        compiled = torch.compile(model, backend="aot_eager")
+        compiled = torch.compile(model, backend={backend!r})
         x = torch.randn(2, 64, 256, device="cuda")
 
         def run(context):

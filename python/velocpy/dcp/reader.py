@@ -124,6 +124,12 @@ class Reader(Closing, StorageReader):
         """Whether this can be the identifier of a checkpoint: any text."""
         return isinstance(checkpoint_id, (str, os.PathLike)) and bool(os.fspath(checkpoint_id))
 
+    @property
+    def read_nbytes(self) -> int:
+        """Bytes that were read from disks, or from a bucket, since the last `reset`: by this rank, for all loads."""
+        stores = [] if self._at is None else self._at.stores
+        return sum(int(store.stats()["tiers"]["disk"]["read_bytes"]) for store in stores)
+
     def close(self) -> None:
         """Closes the stores; a later call opens them again."""
         at, self._at = self._at, None
