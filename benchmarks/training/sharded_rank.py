@@ -18,9 +18,9 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-import torch.distributed.checkpoint as dcp
-from torch.distributed.checkpoint import FileSystemReader, FileSystemWriter
+from torch.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
 from torch.distributed.checkpoint.staging import BlockingAsyncStager
+from torch.distributed.checkpoint.state_dict_loader import load as load_state
 from torch.distributed.checkpoint.state_dict_saver import async_save
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.tensor import DTensor, Replicate, Shard
@@ -85,7 +85,7 @@ class Rank:
         wanted = self.state(self.words)["model"]
         pairs = ((wanted[name].to_local(), tensor.to_local()) for name, tensor in state["model"].items())
         wrong = sum(not torch.equal(a.view(torch.int32), b.view(torch.int32)) for a, b in pairs)
-        return wrong + (state["step"] != 7)
+        return wrong + int(state["step"] != 7)
 
 
 def _gloo() -> Any:
@@ -139,8 +139,8 @@ def _saver(writer: Any, stager: Any, folder: Path) -> Callable[[Any, str], Calla
 
     def call(state: Any, name: str) -> Callable[[], None]:
         to = FileSystemWriter(folder / name, overwrite=True) if writer is None else writer
-        given = {} if writer is None else {"checkpoint_id": name}
-        saved = async_save(state, storage_writer=to, async_stager=stager, process_group=_gloo(), **given)
+        at = None if writer is None else name
+        saved: Any = async_save(state, checkpoint_id=at, storage_writer=to, async_stager=stager, process_group=_gloo())
         staging = getattr(saved, "staging_completion", None)
         if staging is not None:
             staging.result()
@@ -163,10 +163,10 @@ def load(rank: Rank) -> dict[str, Any]:
             began = time.perf_counter()
             if way == READER:
                 with Reader(rank.folder / "velocpy") as reader:
-                    dcp.load(state, storage_reader=reader, checkpoint_id=name, process_group=_gloo())
+                    load_state(state, storage_reader=reader, checkpoint_id=name, process_group=_gloo())
                     found["read"] = reader.read_nbytes
             else:
-                dcp.load(state, storage_reader=FileSystemReader(rank.folder / "files" / name), process_group=_gloo())
+                load_state(state, storage_reader=FileSystemReader(rank.folder / "files" / name), process_group=_gloo())
             rank.join()
             found["laps"].setdefault(way, []).append(time.perf_counter() - began)
             found["differ"] += rank.differing(state)
