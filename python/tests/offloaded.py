@@ -198,9 +198,10 @@ class _Weak:
 
 
 class OnStandIn(offload):
-    """An offload context for which host memory is a device."""
+    """An offload context for which host memory is a device. Without ``tail`` what is saved last leaves, too."""
 
-    def __init__(self, *, seed=0, budget=0, transport=StandIn, eagerness=0.1, **given):
+    def __init__(self, *, seed=0, budget=0, transport=StandIn, eagerness=0.1, tail=True, **given):
+        self.tail = tail
         given.setdefault("stash", 1 << 16)
         given.setdefault("host", "64MiB")
         given.setdefault("min_offload_size", 64)
@@ -210,13 +211,17 @@ class OnStandIn(offload):
         self.queues = Device(seed, eagerness)
         self._kind = transport
 
+    def _tail(self, stash):
+        return super()._tail(stash) if self.tail else 0
+
     def _new_space(self, device):
         if device.type != "cpu" or self._closed:
             return None
         slab = Slab(self._host_bytes, None)
         self._slabs.append(slab)
         self.transport = self._kind(self.queues, slab, self._stored, self._uses_streams)
-        space = Space(self.transport, Residency(lambda held: self.budget, 1 << 10), self._stash, self._most)
+        residency = Residency(lambda held: self.budget, 1 << 10, stash=self._tail(self._stash))
+        space = Space(self.transport, residency, self._stash, self._most)
         self._spaces[device] = space
         space.lock = self._lock
         space.foresight = self._foresight

@@ -329,7 +329,7 @@ def test_only_what_does_not_fit_is_moved(offload):
     before = context.stats()["moved_bytes"]
     step(model, context)
     moved = context.stats()["moved_bytes"] - before
-    assert total - budget <= moved <= (total - budget) * 1.3
+    assert total - budget - 4 * MIB <= moved <= (total - budget) * 1.3
     assert context.stats()["misses"] <= 2
 
 

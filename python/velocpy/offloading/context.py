@@ -79,8 +79,8 @@ class offload:  # noqa: N801  # in lower case, as PyTorch's own context managers
     ----------
     device
         Bytes of saved storages that may stay on each CUDA device: an int, a text like ``"2GiB"``, or a share of the
-        device's memory (``0.25``, ``"25%"``). 0 moves all. "auto": as many as leave a fifth of the device's memory
-        free, by what the driver and PyTorch's allocator say.
+        device's memory (``0.25``, ``"25%"``). 0 moves all but ``stash``. "auto": as many as leave a fifth of the
+        device's memory free, by what the driver and PyTorch's allocator say.
     host
         Host memory for storages that left a device, pinned as it is needed, up to exactly this many bytes: a size as
         `velocpy.open` takes it. "auto": a quarter of what may be used here, at most 32 GiB. What finds no room goes to
@@ -98,7 +98,8 @@ class offload:  # noqa: N801  # in lower case, as PyTorch's own context managers
         Smaller storages stay.
     stash
         Bytes that may be leaving a device at once, beside ``device``; the forward pass is put behind their copies
-        beyond that. As many may be on their way back. None: 512 MiB, or less on a device of less than 32 GiB.
+        beyond that. As many may be on their way back. From the second step on, as many stay that are saved last: the
+        backward pass finds them on the device anyway. None: 512 MiB, or less on a device of less than 32 GiB.
     max_fwd_stash_size
         Storages that may be leaving at once. None: any number.
     use_pin_memory
@@ -407,19 +408,24 @@ class offload:  # noqa: N801  # in lower case, as PyTorch's own context managers
             total = int(torch.cuda.get_device_properties(device).total_memory)
             stash = min(_STASH, int(total * _STASH_SHARE)) if self._stash is None else self._stash
             every = max(_ASK_EVERY, int(total * _ASK_SHARE))
-            residency = Residency(_cuda_budget(self._device, device, total), every, measured=_is_auto(self._device))
+            budget = _cuda_budget(self._device, device, total)
+            residency = Residency(budget, every, stash=self._tail(stash), measured=_is_auto(self._device))
         elif device.type == "cpu" and self._cpu and self._stored is not None:
             transport = HostTransport(self._stored)
             own = self._host_bytes or 0
             stays = own if self._store is not None else own - own // _STORE_SHARE
             stash = stays // 4 if self._stash is None else min(self._stash, stays)
-            residency = Residency(lambda held: stays - stash, _ASK_EVERY)
+            residency = Residency(lambda held: stays - stash, _ASK_EVERY, stash=self._tail(stash))
         else:
             return None
         space = self._spaces[device] = Space(transport, residency, stash, self._most)
         space.lock = self._lock
         space.foresight = self._foresight
         return space
+
+    def _tail(self, stash: int) -> int:
+        """Bytes that stay beside the budget if they are saved last; a number of storages bounds no bytes."""
+        return stash if self._most is None else 0
 
     def _cuda_transport(self, device: torch.device) -> Transport:
         if self._slab is None:

@@ -3,7 +3,8 @@
 This module knows numbers only. In the first step, those that were saved first go when no more may stay: they are needed
 last. From the second step on it is known how many bytes there will be. Then those that go are spread over the forward
 pass, so that the link is busy during all of it, and of the backward pass, too. The ones saved last stay: their copies
-would not be over before they are needed.
+would not be over before they are needed. So the bytes that may be leaving at once beside the budget, which a backward
+pass finds on the device anyway, are not copied.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ class Residency:
         Gives the bytes that may stay; it is asked again after each ``every`` bytes that were saved.
     every
         Bytes.
+    stash
+        Bytes beside the budget that may stay where it is known that no more come behind them.
     measured
         Whether the budget follows the memory in use. Then a step needs no account where the last one has fitted.
     """
@@ -41,12 +44,17 @@ class Residency:
         "peak",
         "spare",
         "spread",
+        "stash",
+        "tail",
         "to_move",
     )
 
-    def __init__(self, budget: Callable[[int], int], every: int, *, measured: bool = False) -> None:
+    def __init__(self, budget: Callable[[int], int], every: int, *, stash: int = 0, measured: bool = False) -> None:
         self._ask = budget
         self._every = every
+        self.stash = stash
+        #: Bytes that may stay beside the budget, in this step.
+        self.tail = 0
         self.measured = measured
         self._budget: int | None = None
         self._since = 0
@@ -79,9 +87,10 @@ class Residency:
     def begin_step(self) -> None:
         """A forward pass begins: the last one has told how many bytes there will be."""
         self._budget = None
-        self.to_move = max(0, self.peak - self.budget)
+        self.tail = self.stash if self.peak else 0
+        self.to_move = max(0, self.peak - self.budget - self.tail)
         self.spread = _SPREAD * self.peak
-        self.spare = self.budget if self.measured and not self.to_move and not self.outgrown else 0
+        self.spare = self.budget + self.tail if self.measured and not self.to_move and not self.outgrown else 0
         self.outgrown = False
         self.peak = self.alive
 
@@ -97,4 +106,9 @@ class Residency:
     @property
     def excess(self) -> int:
         """Bytes that have to leave although no forecast said so; negative: room."""
-        return self.held - self.leaving - self.budget
+        return self.held - self.leaving - self.budget - self.tail
+
+    @property
+    def beside(self) -> int:
+        """Bytes on the device beside the budget: those that leave, and those that stay as the last ones of a step."""
+        return self.leaving + max(0, self.held - self.leaving - self.budget)

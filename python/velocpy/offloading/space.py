@@ -70,7 +70,8 @@ class Space:
     residency
         Says which have to go.
     stash
-        Bytes that may be leaving at once, beside the budget. While a backward pass runs, as many may arrive.
+        Bytes that may be leaving at once, beside the budget. While a backward pass runs, as many may arrive. With
+        ``residency.stash`` as many stay instead that are saved last.
     most_leaving
         Storages that may be leaving at once; None: any number.
     """
@@ -233,7 +234,7 @@ class Space:
             block = leaving[0]()
             if block is not None and block.leaves:
                 many = self.most_leaving is not None and len(leaving) > self.most_leaving
-                if residency.leaving > self.stash or many:
+                if residency.beside > self.stash or many:
                     if not block.sent.query():
                         self.counts.waits += 1
                 elif not block.sent.query():
@@ -355,6 +356,9 @@ class Space:
             if block.storage is not None:
                 self._release(block)
         self._bury()
+        self.residency.tail = 0  # the next pass over a graph that is kept may come late, or never
+        if self.residency.excess > 0:
+            self._send_oldest()
 
     def _skip_to(self, block: Block, node: int) -> None:
         """Gives up what the forecast has before a block that is asked for, or the forecast if it was wrong."""
