@@ -127,11 +127,11 @@ CLAIMS = (
         peer="the method List of the run; nvCOMP's Zstd",
     ),
     Claim(
-        r"decision: |lease: |small: ",
-        "eviction decision among 4096 fragments, lease of host memory, checkpoint() of ten regions of 1 KiB, µs",
+        r"decision: |lease: |small: |scale: bytes",
+        "eviction decision among 4096 fragments, lease of host memory, checkpoint() of ten regions of 1 KiB, µs; "
+        "memory of a record, bytes",
     ),
     Claim(r"scale: .*by cost", "cost of a call among 10^6 checkpoints, by time", peer="the same among 1000"),
-    Claim(r"scale: bytes", "memory of a record, bytes"),
     Claim(
         r"shot-(disk|paper).*bound",
         "shots with a disk, and the paper's setting, by blocked time",

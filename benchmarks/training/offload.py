@@ -209,6 +209,7 @@ def _play(
             return measured
 
         laps = by_turns({way.name: timed(way) for way in ways}, rounds, seconds=max(0.0, until - time.monotonic()))
+        report.settings["rounds"] = min(report.settings["rounds"], *map(len, laps.values()))  # of every setting
         steps = {name: median(taken) for name, taken in laps.items()}
         for way in ways:
             row = rows[way.name]

@@ -20,7 +20,10 @@ from velocpy.bench import report
 ROOT = Path(__file__).resolve().parents[2]
 
 #: What the claim with the bars of `lease` and `small` says.
-ON_THE_HOST = "eviction decision among 4096 fragments, lease of host memory, checkpoint() of ten regions of 1 KiB, µs"
+ON_THE_HOST = (
+    "eviction decision among 4096 fragments, lease of host memory, checkpoint() of ten regions of 1 KiB, µs; "
+    "memory of a record, bytes"
+)
 
 
 @pytest.mark.parametrize("name", sorted(BENCHMARKS))
@@ -88,7 +91,7 @@ def test_every_missed_claim_of_the_committed_results_has_its_reason():
 
 
 def test_what_is_missed_is_listed_with_peer_figure_bar_and_reason():
-    judged = claims.judge([result("lease", "lease of 64 KiB, µs", 30.0, 20), result("scale", "bytes", 1, 2)])
+    judged = claims.judge([result("lease", "lease of 64 KiB, µs", 30.0, 20), result("device", "training", 1, 2)])
     assert claims.missed(judged) == [f"* **{ON_THE_HOST}**: 30, bar ≤ 20. Not explained yet."]
     (line,) = claims.missed(claims.judge([result("shot-link", "x: of the ring's blocked time", 0.9, 0.5)]))
     assert line.startswith(
@@ -115,11 +118,11 @@ def test_a_claim_is_missed_by_the_median_of_one_of_its_bars():
     assert head == "| claim | peer | ceiling | ratio or figure | bar | holds |"
     assert rule.count("|") == head.count("|")
     assert line == f"| {ON_THE_HOST} | – | – | 15 | ≤ 20 | holds |"
-    scale = result("scale", "bytes", 2, 1)
-    lines = table_of([*runs, measured(20, 21.0, "1 MiB"), scale, measured(30, 1.0, "2 MiB")])[2:]
+    beside = result("device", "training", 2, 1)
+    lines = table_of([*runs, measured(20, 21.0, "1 MiB"), beside, measured(30, 1.0, "2 MiB")])[2:]
     assert lines == [
+        "| training beside flushes, by time | plain copies of the same bytes | – | 2 | ≤ 1 | **misses** |",
         f"| {ON_THE_HOST} | – | – | 1 … 21 | ≤ 20, ≤ 30 | **2 of 3** |",
-        "| memory of a record, bytes | – | – | 2 | ≤ 1 | **misses** |",
     ]
     with pytest.raises(ValueError, match="no claim"):
         table_of([result("new", "x", 1, 1)])
