@@ -48,10 +48,7 @@ func (a *Verification) Expect(spans []model.Span, verifies bool, read func()) {
 
 func (a *Verification) expectLeaves() {
 	if !a.parts {
-		a.checks = make([]Check, len(a.Regions))
-		for j, i := range a.Regions {
-			a.checks[j] = Check{Span: a.Version.Layout.Spans[i], Region: i, Sum: a.Version.Sums[i]}
-		}
+		a.checks = a.Version.wholeChecks(a.Regions)
 	}
 	n := 0
 	for j := range a.checks {
@@ -68,6 +65,15 @@ func (a *Verification) expectLeaves() {
 			next = next[1:]
 		}
 	}
+}
+
+// wholeChecks are those of whole regions. The version has checksums.
+func (v *Version) wholeChecks(regions []int32) []Check {
+	checks := make([]Check, len(regions))
+	for j, i := range regions {
+		checks[j] = Check{Span: v.Layout.Spans[i], Region: i, Sum: v.Sums[i]}
+	}
+	return checks
 }
 
 // Received records that bytes of the slot have arrived. Several goroutines may call it at once, once for each byte.
@@ -90,21 +96,26 @@ func (a *Verification) Mismatch() int {
 	if a.leaves == nil {
 		return a.Version.Mismatch(a.Slot, a.Regions)
 	}
-	rest, hashes := a.sums, [][]uint64(nil)
-	for j := range a.checks {
-		c := &a.checks[j]
+	return a.Version.compare(a.checks, a.sums, a.parts)
+}
+
+// compare returns the first region of which a check fails, or -1, by the hashes of the leaves of all checks. note takes over those of whole regions.
+func (v *Version) compare(checks []Check, rest []uint64, note bool) int {
+	var hashes [][]uint64
+	for j := range checks {
+		c := &checks[j]
 		n := checksum.Leaves(c.Bytes)
 		//mutation:part-from-below-unverified
 		if checksum.Combine(rest[:n]) != c.Sum {
 			return int(c.Region)
 		}
-		if a.parts {
+		if note {
 			hashes = append(hashes, rest[:n])
 		}
 		rest = rest[n:]
 	}
-	if a.parts {
-		a.Version.note(a.checks, func(j int) []uint64 { return hashes[j] })
+	if note {
+		v.note(checks, func(j int) []uint64 { return hashes[j] })
 	}
 	return -1
 }

@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"slices"
 	"unsafe"
 
 	"velocpy/gocore/base/logring"
@@ -14,6 +15,7 @@ import (
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/devicememory"
+	"velocpy/gocore/transfer/borrow"
 	"velocpy/gocore/transfer/copier"
 	"velocpy/gocore/transfer/slots"
 )
@@ -47,6 +49,10 @@ type restore struct {
 	alone   bool            // the lease gets a private copy, because other callers read the bytes in the cache
 	shared  bool            // no memory could be mapped for a private copy
 
+	gate   borrow.Source // guards the regions, if a transfer may write to them
+	gated  bool          // a transfer may
+	filled bool          // a transfer has written all of them
+
 	partial partial
 	source  deviceSource
 	target  deviceTarget
@@ -63,6 +69,33 @@ func (op *restore) Took(m *memory.Mapping) bool {
 	op.private = m
 	return true
 }
+
+// Into returns the regions, if a transfer may write to them.
+func (op *restore) Into() *borrow.Source {
+	if !op.gated {
+		return nil
+	}
+	return &op.gate
+}
+
+// Filled notes that a transfer has written the regions. The lock is held.
+func (op *restore) Filled() { op.filled = true }
+
+// takeBack makes sure that no transfer writes to the regions any more. It waits for one piece of a copy at most.
+func (op *restore) takeBack() {
+	if op.gated {
+		op.gate.Abandon()
+	}
+}
+
+// halt is part of operation.
+func (op *restore) halt() {
+	op.takeBack()
+	op.copying.halt()
+}
+
+// disown is part of operation.
+func (op *restore) disown() { op.halt() }
 
 // undo is part of operation.
 func (op *restore) undo() *Outcome {
@@ -165,9 +198,13 @@ func (op *restore) begin(h *engine.History, a *RestoreArgs) error {
 	if op.partial.parts != nil && s.Disk != nil {
 		s.Disk.AdoptLeaves(rec)
 	}
+	if op.gated = op.mayBeFilled(); op.gated {
+		op.gate.Regions = op.regions
+	}
 	r, err := s.Engine.BeginRestore(s.Now(), h, a.Key, engine.RestoreOptions{
 		Last: a.Last, Peek: a.Peek, Partial: op.partial.parts != nil || len(want) < len(l.Spans) && home == nil, Into: !a.Lease, Patient: a.Patient,
-		Past: home != nil && home.Device.Lost() != nil,
+		Streams: op.gated && s.Disk.Space.Streams(),
+		Past:    home != nil && home.Device.Lost() != nil,
 	})
 	if err != nil {
 		return s.Explain(err, rec)
@@ -176,6 +213,13 @@ func (op *restore) begin(h *engine.History, a *RestoreArgs) error {
 	op.reads = r
 	op.live()
 	return nil
+}
+
+// mayBeFilled tells whether a transfer from the disk may write to the regions. Strided parts of regions are cut from the bytes of whole leaves, and memory of a
+// device is written by copies of the device.
+func (op *restore) mayBeFilled() bool {
+	return op.s.Disk != nil && !op.lends && op.device == nil &&
+		!slices.ContainsFunc(op.partial.parts, func(p model.Part) bool { return len(p.Shape) > 0 })
 }
 
 // selection checks the regions wanted, and their destinations.
@@ -281,6 +325,9 @@ func (op *restore) pollRestore(out *Outcome) (status.Code, error) {
 		return op.waits(now)
 	}
 	op.woke(now, r.Rec)
+	if r.Direct && op.filled {
+		return op.endRestore(out)
+	}
 	if a := s.DeviceTier(r.Tier); a != nil && !r.Direct {
 		return op.source.pollOnDevice(out, a)
 	}
@@ -448,6 +495,8 @@ func (op *restore) refuseRestore(err error) (status.Code, error) {
 
 // failRestore ends the operation with an error. The lock is held.
 func (op *restore) failRestore(err *status.Error) (status.Code, error) {
+	//mutation:memory-not-taken-back
+	op.takeBack()
 	op.s.Engine.EndRestore(op.s.Now(), op.reads)
 	op.end()
 	return err.Code, err

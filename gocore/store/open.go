@@ -16,7 +16,7 @@ import (
 // openHost maps the memory of the host tier. The devices are open by then.
 func (s *Store) openHost() (err error) {
 	s.Host, err = host.Open(host.Options{
-		Bytes: *s.Set.Host, Idle: s.Set.IdleAfter(), Pinning: s.Set.Pinning, Turns: s.Set.Turns, Copiers: s.Set.Copiers, Devices: s.devices.all(), Now: s.Now,
+		Bytes: *s.Set.Host, Idle: s.Set.IdleAfter(), Pinning: s.Set.Pinning, Turns: s.Set.Turns, Copiers: s.Set.Copiers, Devices: s.devices.all(), Now: s.Now, Late: s.Set.ReadOnly,
 		PinPiece: s.Set.PinPiece, PinRest: s.Set.PinRest, PinRates: s.Set.PinRates, Prefaulting: s.Set.Prefaulting,
 	})
 	return err

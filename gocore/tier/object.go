@@ -64,6 +64,15 @@ type Source interface {
 	Read(at int64, to []byte, arrived func(at, n int64)) error
 }
 
+// Streamer is a Source that can bring bytes to buffers of the tier, for a reader that needs each of them once.
+type Streamer interface {
+	// MostStreamed is the most bytes that one range may have; 0: the tier has no such buffers.
+	MostStreamed() int64
+	// Stream reads so many ranges of the object, and calls take with the bytes of each, in any order and from several goroutines at once. The bytes stay until
+	// take returns. After an error of a read, or of take, no further ranges are read. The error is the first one.
+	Stream(ranges int, where func(i int) (at, n int64), take func(i int, p []byte) error) error
+}
+
 // Prover is a Source whose tier may lack bytes of the object, or have those of another one in their place, because its files can be damaged or mixed up.
 type Prover interface {
 	// Holds returns an error unless the tier has every byte of a range. It does not read them: a caller that would map memory for them asks first.

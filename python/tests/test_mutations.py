@@ -98,6 +98,8 @@ BUGS = [
     Bug("unreadable-dropped", "an unreadable checkpoint is dropped as if damaged", "true at 1 0", "TestOnlyDamageIsDropped"),
     Bug("part-in-memory-unverified", "parts of regions that come from memory are not verified", "false", "TestPartsOfRegions", package="store"),
     Bug("part-from-below-unverified", "parts of regions that come from below are not verified", "false", "TestReadingOfParts", package="checkpoint"),
+    Bug("stream-unverified", "bytes that stream to the caller are not verified", "false", "TestStreamedRestores|TestStreamsThatCannotBeRead", package="store"),
+    Bug("memory-not-taken-back", "a stream goes on into the memory of a restore that has failed", "remove", "TestStreamsThatAreGivenUp", package="store"),
     Bug("wrong-leaves-adopted", "hashes of leaves count although the checksums do not follow from them", "false at 2", "TestAdoptLeaves", package="checkpoint", short=False),
     Bug("time-of-a-group-kept", "a capture of a group that waits takes no time", "remove", "TestManyWait", package="store"),
     Bug("readable-on-retry-dropped", "a checkpoint that is intact when it is read again is dropped", "true", "TestOnlyDamageIsDropped"),

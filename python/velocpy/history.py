@@ -447,7 +447,8 @@ class Checkpoints:
         Raises
         ------
         CheckpointNotFound, CheckpointDropped, CorruptCheckpoint, TierIOError, WaitTimeout, StoreClosed
-            The checkpoint, if there is one, stays restorable.
+            The checkpoint, if there is one, stays restorable. Arrays of ``into`` may have been written in part, and by
+            bytes that are wrong.
         BelatedCorruption
             Of an earlier restore to a device; see there. This one was not begun.
         InvalidArgument

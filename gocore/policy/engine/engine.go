@@ -298,7 +298,7 @@ func assemble(s *state) *Engine {
 	s.loads = &loads{state: s}
 	s.prefetches = &prefetches{state: s}
 	s.orders = &orders{state: s}
-	s.restores = &restores{state: s, waiting: map[*Record][]*Restore{}}
+	s.restores = &restores{state: s, waiting: map[*Record][]*Restore{}, streamFrom: leastStreamed}
 	s.readings = &readings{state: s}
 	s.verifications = &verifications{state: s}
 	s.relocations = &relocations{state: s}

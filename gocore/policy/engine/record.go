@@ -26,6 +26,7 @@ type Record struct {
 	top        uint8               // the fastest tier that it may be in: a private one, or the first shared one
 	gone       bool
 	hidden     bool   // Lend hides it
+	streamed   bool   // a restore has streamed it past the cache
 	duplicates uint8  // second places of its own object (relocate.go)
 	own        Object // what its capture placed; part of the record, so that a checkpoint costs one allocation
 }

@@ -41,8 +41,9 @@ type held struct {
 type restores struct {
 	*state
 
-	waiting map[*Record][]*Restore
-	copying int // restores under way that end by themselves (copies into the caller's arrays)
+	waiting    map[*Record][]*Restore
+	streamFrom int64 // the least size of a checkpoint that a restore streams past the cache
+	copying    int   // restores under way that end by themselves (copies into the caller's arrays)
 }
 
 // Place is where a Ready restore finds the bytes of one of its objects, in the order of Record.Objects: the tier, and the offset. They stay there until
@@ -67,7 +68,9 @@ type RestoreOptions struct {
 	// Partial asks for some regions only. Bytes that are not in the fastest tier come directly from below, without cache room.
 	Partial bool
 	// Into says that the caller copies out and ends the restore by itself. Otherwise it is a lease, which the application ends.
-	Into    bool
+	Into bool
+	// Streams says that bytes which only a tier has that callers cannot address can come to the caller without memory for all of them.
+	Streams bool
 	Patient bool // wait for room even if only the application can make some
 	Past    bool // the record's fastest tier cannot be read any more: read below it, past the cache
 }
@@ -114,6 +117,9 @@ func (rs *restores) locate(now int64, r *Restore) {
 		rs.pin(now, r, top)
 	case rs.bypasses(r, top):
 		rs.fetch(now, r)
+	case rs.streams(r, top):
+		rec.streamed = true
+		rs.fetch(now, r)
 	default:
 		rs.await(r)
 		rs.gather(now, r, top)
@@ -132,6 +138,23 @@ func (rs *restores) bypasses(r *Restore, t int) bool {
 		}
 	}
 	return !rs.fitsWhole(r.Rec, t)
+}
+
+// leastStreamed is streamFrom: reads of less cost more than the room, and small checkpoints are often read one after the other.
+const leastStreamed = 1 << 20
+
+// streams tells whether a restore reads past the cache because no restore of the checkpoint is expected after it: room in tier t, and memory that is touched for
+// the first time, would serve this restore alone. A second restore of the checkpoint brings it to the cache.
+func (rs *restores) streams(r *Restore, t int) bool {
+	rec, o := r.Rec, &r.Rec.own
+	switch {
+	case !r.options.Streams || rec.streamed || rec.seq != fragment.Unexpected || rec.Size < rs.streamFrom || rs.tiers[t].Device:
+		return false
+	case o.more != nil || o.copies[t] != fragment.None || o.loadsOn != 0: // it has a form of its own, or others need it, or it comes up already
+		return false
+	}
+	from := rs.copies.lower(o, t)
+	return from >= 0 && rs.tiers[from].Remote
 }
 
 // bypassCache ends the wait of restores which need an object that finds no room in the fastest tier. Restores that copy out read from below instead, and

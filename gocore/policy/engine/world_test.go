@@ -111,6 +111,7 @@ func (w *world) start() {
 		w.e.wholeTable, w.e.scanLimit = rapid.IntRange(0, 5).Draw(t, "whole"), rapid.IntRange(1, 4).Draw(t, "scan")
 	}
 	w.e.alwaysDown = rapid.Bool().Draw(t, "always down")
+	w.e.streamFrom = rapid.Int64Range(0, 5).Draw(t, "stream from")
 	w.bytes, w.hists, w.truth, w.droppable = nil, nil, nil, nil
 	for i := range w.e.tiers {
 		w.bytes = append(w.bytes, make([]int, w.e.Capacity(i)))
@@ -396,7 +397,7 @@ func (w *world) restoreOf(t *rapid.T, hi int, k model.Key) {
 	into := rapid.Bool().Draw(t, "into")
 	o := RestoreOptions{
 		Last: rapid.IntRange(0, 3).Draw(t, "last") == 0, Peek: rapid.IntRange(0, 5).Draw(t, "peek") == 0,
-		Into: into, Patient: rapid.Bool().Draw(t, "patient"), Partial: rapid.IntRange(0, 5).Draw(t, "partial") == 0,
+		Into: into, Streams: into && rapid.Bool().Draw(t, "streams"), Patient: rapid.Bool().Draw(t, "patient"), Partial: rapid.IntRange(0, 5).Draw(t, "partial") == 0,
 	}
 	w.yielded() // the same act may have failed a transfer, and then a capture takes the room of the earlier version
 	want, row := w.truth[hi][k], w.cat.findable(hi, k)

@@ -26,6 +26,7 @@ type Options struct {
 	Copiers int             // goroutines that help large copies; 0: chosen for the machine
 	Devices []device.Device // that copy to and from the memory
 	Now     func() int64    // the store's clock, ns
+	Late    bool            // no page is prefaulted before a checkpoint lies in the memory: a store that is only read may never need one
 
 	// PinPiece is how many bytes one turn is taken for.
 	PinPiece int64

@@ -62,6 +62,12 @@ func (p *prefaulter) isBehind(used int64) bool {
 	return true
 }
 
+// wait lets the first use of the memory begin to prefault, in place of the start.
+func (p *prefaulter) wait() {
+	p.reached.Store(1 - prefaultFirst/2)
+	p.resting.Store(true)
+}
+
 // restart notes that pages from an offset on were given back, and the end of the bytes in use.
 func (p *prefaulter) restart(from, used int64) {
 	p.done = min(p.done, from)

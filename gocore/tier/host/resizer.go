@@ -41,6 +41,9 @@ func (r *resizer) start() {
 	r.wake, r.closed, r.budget = make(chan struct{}, 1), make(chan struct{}), r.Size()
 	r.prefaulter.near = nearThreads(r.o.Devices)
 	r.prefaulter.active.Store(!r.pinner.pins()) // pinning prefaults everything
+	if r.o.Late {
+		r.prefaulter.wait()
+	}
 	r.running = 1
 	r.background("host memory", r.run, func() { r.running = 0 })
 }

@@ -25,7 +25,7 @@ type Source struct {
 	Regions []model.Region
 	Ready   device.Event // of regions on a device: behind the work that fills them; nil: they are filled
 
-	mu        sync.Mutex // held while a goroutine accesses the caller's memory; never during I/O
+	mu        sync.RWMutex // held while a goroutine accesses the caller's memory, shared by those of Beside; never during I/O
 	abandoned atomic.Bool
 }
 
@@ -100,6 +100,17 @@ func (src *Source) During(work func() error) error {
 		return ErrAbandoned
 	}
 	return work()
+}
+
+// Beside is During for short work that may run beside other such work: it writes to a part of the caller's memory that no other work accesses.
+func (src *Source) Beside(work func()) error {
+	src.mu.RLock()
+	defer src.mu.RUnlock()
+	if src.Abandoned() {
+		return ErrAbandoned
+	}
+	work()
+	return nil
 }
 
 // Run runs a job that copies from or to the caller's memory, piece by piece.

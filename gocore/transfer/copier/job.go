@@ -32,6 +32,7 @@ type Piece struct {
 	Slot  unsafe.Pointer
 	Bytes int64
 	Mem   model.Strided
+	From  int64       // Scatter without Part: the first of the bytes in the dense order of Mem; the piece has those from there on
 	Part  *model.Part // Scatter without checksums: the bytes lie as this part does in the region at Slot; nil: densely
 }
 
@@ -41,6 +42,8 @@ type Options struct {
 	Checksum bool
 	// Pool provides helpers for large jobs; nil: only the calling thread works.
 	Pool *Pool
+	// Of is how many bytes are copied by this job and others like it, one after the other; 0: by this one alone.
+	Of int64
 }
 
 // unitBytes is the unit of work of one thread: a leaf of the checksum.
@@ -95,6 +98,7 @@ type part struct {
 	base  unsafe.Pointer
 	axes  []model.Axis // none: contiguous
 	item  int64
+	skip  int64        // bytes of the array before those of the piece; 0 if contiguous: base is behind them
 	from  []model.Axis // of a part of a region: its axes in the slot; none: contiguous
 	grain int64        // … and its element
 	first int64        // number of its first unit
@@ -114,7 +118,7 @@ func NewJob(dir Direction, pieces []Piece, opt Options) *Job {
 	for i := range pieces {
 		j.add(&pieces[i])
 	}
-	j.stream = j.bytes >= streamFrom[dir]
+	j.stream = max(j.bytes, opt.Of) >= streamFrom[dir]
 	if j.check {
 		j.leaves = room(j.leaves, int(j.units))
 		j.sums = room(j.sums, len(pieces))
@@ -143,6 +147,10 @@ func (j *Job) add(p *Piece) {
 	}
 	if p.Part != nil && n.bytes > 0 {
 		j.addFrom(&n, p.Part)
+	} else if p.From > 0 && n.bytes > 0 {
+		if n.skip = p.From; len(n.axes) == 0 {
+			n.base, n.skip = unsafe.Add(n.base, p.From), 0
+		}
 	}
 	j.units += int64(checksum.Leaves(n.bytes))
 	j.bytes += n.bytes
@@ -288,7 +296,7 @@ func (j *Job) unit(p *part, unit int64) int64 {
 	case j.stream && j.dir == Gather && p.item >= rowItem:
 		j.collect(p, from, slot, unit)
 	default:
-		walk(p.base, p.axes, p.item, from, to, unsafe.Pointer(unsafe.SliceData(slot)), j.dir == Scatter)
+		walk(p.base, p.axes, p.item, p.skip+from, p.skip+to, unsafe.Pointer(unsafe.SliceData(slot)), j.dir == Scatter)
 		if j.check {
 			j.leaves[unit] = checksum.Leaf(slot)
 		}

@@ -66,6 +66,8 @@ type Options struct {
 	From, To []byte
 	// Read is called when all bytes have been read, before the last of them are verified; nil: no function is.
 	Read func()
+	// Into is the caller's memory that a fetch may write to, parallel to what is wanted; nil: it writes to memory of its own.
+	Into *borrow.Source
 	// Forwarder is for a transfer of encoded bytes to a tier that keeps them in another form; nil: it is none.
 	Forwarder Forwarder
 	// Planner decides whether a transfer with an encoding stage encodes; nil: it does not.
@@ -85,21 +87,22 @@ type Options struct {
 
 // Path is the way of one transfer. The engine holds source and sink for it; the lock of the cache is not held.
 type Path struct {
-	c       *cache.Cache
-	x       *engine.Transfer
-	version *checkpoint.Version
-	o       Options
-	source  source
-	sink    sink
-	spans   []model.Span        // the parts of the slot that are moved
-	reading *checkpoint.Reading // of a fetch of some regions, or of parts of them; nil: the whole slot is moved
-	stages  []stage
-	created tier.Sink // the object that the sink writes; nil: none
-	anchor  *Anchor   // with which the checkpoint was or is encoded; nil: none
-	began   time.Time // when what the planner is told of began
-	regions []int32   // those that are wanted
-	encoder encoder
-	result  Result
+	c        *cache.Cache
+	x        *engine.Transfer
+	version  *checkpoint.Version
+	o        Options
+	source   source
+	sink     sink
+	spans    []model.Span        // the parts of the slot that are moved
+	reading  *checkpoint.Reading // of a fetch of some regions, or of parts of them; nil: the whole slot is moved
+	stages   []stage
+	streamed *streamed // a fetch to the caller's memory, without sink and stages; nil: it is another transfer
+	created  tier.Sink // the object that the sink writes; nil: none
+	anchor   *Anchor   // with which the checkpoint was or is encoded; nil: none
+	began    time.Time // when what the planner is told of began
+	regions  []int32   // those that are wanted
+	encoder  encoder
+	result   Result
 
 	// Room for what most paths need, so that a path is one allocation.
 	from, to     hostMemory
@@ -112,7 +115,7 @@ type Path struct {
 // Result is what a transfer came to.
 type Result struct {
 	Err     error
-	Fetched *memory.Mapping // the bytes of a fetch, beside the cache
+	Fetched *memory.Mapping // the bytes of a fetch, beside the cache; nil: they are in the caller's memory
 	Sums    []uint64        // checksums of the bytes that were taken from the caller
 	Bad     []int32         // regions whose bytes on a device are not those captured
 	Leaves  []uint64        // hashes of the leaves of all regions with more than one: of the bytes that were taken, or that go to a tier that outlives the store
@@ -198,11 +201,11 @@ func (p *Path) open(r *Result, want checkpoint.Selection) error {
 		return err
 	}
 	if p.x.To < 0 {
-		err = p.openPrivate(r)
+		err = p.openFetch(r)
 	} else {
 		p.sink, err = p.sinkOf(p.x.To)
 	}
-	if err == nil {
+	if err == nil && p.streamed == nil {
 		p.regions = want.Regions
 		p.stages = p.stagesFor(p.regions)
 	}
@@ -275,12 +278,15 @@ func (p *Path) sinkOf(t int) (sink, error) {
 	return &objectSink{object}, nil
 }
 
-// openPrivate maps memory beside the cache for the bytes of a fetch, when the source is known to have them.
-func (p *Path) openPrivate(r *Result) (err error) {
+// openFetch streams the bytes of a fetch, or maps memory beside the cache for them, when the source is known to have them.
+func (p *Path) openFetch(r *Result) (err error) {
 	if s, ok := p.source.(*objectSource); ok {
 		if err := s.holds(p.stored()); err != nil {
 			return err
 		}
+	}
+	if p.streamed = newStreamed(p); p.streamed != nil {
+		return nil
 	}
 	read := p.version.Layout.Slot
 	if p.reading != nil {
@@ -301,6 +307,9 @@ func (p *Path) awaitPinned(end int64) int64 {
 
 // run moves the bytes, with the stages around them.
 func (p *Path) run() error {
+	if p.streamed != nil {
+		return p.streamed.run()
+	}
 	if err := p.source.prepare(); err != nil {
 		return p.end(err)
 	}

@@ -25,6 +25,9 @@ func (w *worker) move(x *engine.Transfer) *path.Result {
 // options are what the worker contributes to a transfer.
 func (w *worker) options(x *engine.Transfer, lane device.Lane) path.Options {
 	o := path.Options{Lane: lane, Read: func() { w.hasRead(1) }, Planner: w.planner(x), Forwarder: w.forwarder(x), Anchor: w.anchorOf(x), Copies: w.copies(x), Room: &w.room}
+	if x.Kind == engine.Fetch {
+		o.Into = x.Restore.Notify.(Fetcher).Into()
+	}
 	if lane != nil && x.Stage != engine.Verbatim {
 		o.Staging = w.stagingOf()
 	}

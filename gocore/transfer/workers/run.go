@@ -198,7 +198,12 @@ func (s *Workers) takeResult(x *engine.Transfer, m *path.Result, share int64) {
 		b.Pending, b.Sums = nil, m.Sums
 		b.KeepLeaves(m.Leaves)
 	case engine.Fetch:
-		if m.Err == nil && x.Restore.Notify.(Fetcher).Took(m.Fetched) {
+		f := x.Restore.Notify.(Fetcher)
+		switch {
+		case m.Err != nil:
+		case m.Fetched == nil:
+			f.Filled()
+		case f.Took(m.Fetched):
 			m.Fetched = nil
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"velocpy/gocore/cache"
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/transfer/borrow"
 )
 
 // Workers carry out the transfers of a store's engine, and verify checkpoints before they are lent.
@@ -24,10 +25,14 @@ type Workers struct {
 	none     func() // called when the last worker has ended; the lock is not held
 }
 
-// Fetcher is the operation of a restore whose bytes a transfer brings to memory beside the cache.
+// Fetcher is the operation of a restore whose bytes a transfer brings to its caller's memory, or to memory beside the cache.
 type Fetcher interface {
 	// Wants returns the regions, or the parts of regions, that are wanted.
 	Wants() checkpoint.Selection
+	// Into returns the caller's memory for what is wanted, if the transfer may write it there; nil: it may not. The parts are contiguous then.
+	Into() *borrow.Source
+	// Filled tells the operation that the transfer has written all of it, and verified it. The lock is held.
+	Filled()
 	// Took tells whether the operation takes over the memory. The lock is held.
 	Took(m *memory.Mapping) bool
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"velocpy/gocore/tier"
+
+	"go.uber.org/atomic"
 )
 
 // Objects are ranges of a space, at offsets that its user assigns. Which range has an object is the user's knowledge alone: so nothing is listed, and nothing
@@ -63,7 +65,7 @@ func explained(explain func(error) error, err error) error {
 	return explain(err)
 }
 
-// source is an object of a space. It implements tier.Prover.
+// source is an object of a space. It implements tier.Prover and tier.Streamer.
 type source struct {
 	o  *Objects
 	at tier.Object
@@ -77,6 +79,39 @@ func (s *source) Read(at int64, to []byte, arrived func(at, n int64)) error {
 	err := tier.CheckRange(s.at, at, int64(len(to)))
 	if err == nil {
 		err = s.o.Space.ReadPieces(s.at.Offset+at, to, arrived)
+	}
+	return explained(s.o.Unread, err)
+}
+
+// MostStreamed implements tier.Streamer.
+func (s *source) MostStreamed() int64 {
+	if !s.o.Space.Streams() {
+		return 0
+	}
+	return MostStreamed
+}
+
+// Stream implements tier.Streamer: see Space.Stream.
+func (s *source) Stream(ranges int, where func(i int) (at, n int64), take func(i int, p []byte) error) error {
+	for i := range ranges {
+		at, n := where(i)
+		if err := tier.CheckRange(s.at, at, n); err != nil {
+			return explained(s.o.Unread, err)
+		}
+	}
+	var given atomic.Error // what take returns is no error of the tier
+	err := s.o.Space.Stream(ranges, func(i int) (off, n int64) {
+		at, n := where(i)
+		return s.at.Offset + at, n
+	}, func(i int, p []byte) error {
+		err := take(i, p)
+		if err != nil {
+			given.CompareAndSwap(nil, err)
+		}
+		return err
+	})
+	if err != nil && err == given.Load() {
+		return err
 	}
 	return explained(s.o.Unread, err)
 }

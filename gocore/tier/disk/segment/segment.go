@@ -91,6 +91,7 @@ type Space struct {
 	growth
 	shelf   shelf
 	bounce  *bounce
+	streams streamPool
 	workers workers
 }
 
@@ -261,7 +262,7 @@ func (s *Space) Close() error {
 		}
 		errs = append(errs, g.close())
 	}
-	errs = append(errs, s.bounce.close(), s.release())
+	errs = append(errs, s.bounce.close(), s.streams.close(), s.release())
 	return errors.Join(errs...)
 }
 

@@ -38,6 +38,7 @@ type transfer struct {
 	space  *Space
 	dir    direction
 	pieces []piece
+	stream *stream           // reads ranges in place of pieces; nil: it is no stream
 	ended  func(at, n int64) // called for each finished piece; nil: not called
 	wanted func() bool       // false cancels the transfer; nil: it cannot be cancelled
 	next   atomic.Int64
@@ -49,33 +50,58 @@ type transfer struct {
 
 func (s *Space) transfer(t *transfer, off int64, p []byte) error {
 	t.space = s
-	dir := t.dir
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.closed {
 		return ErrClosed
 	}
-	if capacity := s.Capacity(); off < 0 || off > capacity || int64(len(p)) > capacity-off {
-		return fmt.Errorf("%s %d bytes at %d of %d: %w", dir, len(p), off, capacity, ErrRange)
+	if err := s.within(t.dir, off, int64(len(p))); err != nil || len(p) == 0 {
+		return err
 	}
-	if len(p) == 0 {
-		return nil
-	}
-	first := s.cut(dir, off, p)
+	first := s.cut(t.dir, off, p)
 	if len(first.p) == len(p) {
 		return t.run(first)
 	}
 	for at := int64(0); at < int64(len(p)); {
-		next := s.cut(dir, off+at, p[at:])
+		next := s.cut(t.dir, off+at, p[at:])
 		next.at = at
 		t.pieces = append(t.pieces, next)
 		at += int64(len(next.p))
 	}
-	t.busy.Add(len(t.pieces))
-	s.workers.call(t)
+	return t.share(s.workers.count)
+}
+
+// within returns an error unless the space has a range.
+func (s *Space) within(dir direction, off, n int64) error {
+	if capacity := s.Capacity(); off < 0 || off > capacity || n > capacity-off {
+		return fmt.Errorf("%s %d bytes at %d of %d: %w", dir, n, off, capacity, ErrRange)
+	}
+	return nil
+}
+
+// share does the units of the transfer, in this goroutine and in at most so many workers.
+func (t *transfer) share(workers int) error {
+	t.busy.Add(t.units())
+	t.space.workers.call(t, min(workers, t.units()-1))
 	t.work()
 	t.busy.Wait()
 	return t.err
+}
+
+// units is how many pieces or ranges the transfer has.
+func (t *transfer) units() int {
+	if t.stream != nil {
+		return t.stream.ranges
+	}
+	return len(t.pieces)
+}
+
+// one does one unit.
+func (t *transfer) one(i int) error {
+	if t.stream != nil {
+		return t.stream.one(t, i)
+	}
+	return t.run(t.pieces[i])
 }
 
 // cut returns the first piece of p. It ends at a segment's end or at a block boundary, so that no two pieces write into one block. A small rest stays in
@@ -94,18 +120,18 @@ func (s *Space) cut(dir direction, off int64, p []byte) piece {
 	return piece{segment: g, off: off - g.start, ahead: ahead, p: p[:n:n]}
 }
 
-// work takes pieces until none is left. After the first error it only counts the remaining ones.
+// work takes units until none is left. After the first error it only counts the remaining ones.
 func (t *transfer) work() {
 	for {
 		i := t.next.Add(1) - 1
-		if i >= int64(len(t.pieces)) {
+		if i >= int64(t.units()) {
 			return
 		}
 		if t.wanted != nil && !t.wanted() {
 			t.fail(ErrUnwanted)
 		}
 		if !t.failed.Load() {
-			t.fail(t.run(t.pieces[i]))
+			t.fail(t.one(int(i)))
 		}
 		t.busy.Done()
 	}
@@ -126,10 +152,19 @@ func (t *transfer) fail(err error) {
 // run transfers one piece. It turns a panic into an error, because the caller waits for the piece.
 func (t *transfer) run(c piece) (err error) {
 	defer safego.Guard("segment transfer", &err)
+	err = t.onFile(c, func(file vfs.File) error { return t.runOn(file, c) })
+	if err == nil && t.ended != nil {
+		t.ended(c.at, int64(len(c.p)))
+	}
+	return err
+}
+
+// onFile calls f with the file of a piece.
+func (t *transfer) onFile(c piece, f func(vfs.File) error) error {
 	s, dir := t.space, t.dir
 	file, err := c.segment.open(s, dir, c.off, int64(len(c.p)), c.ahead)
 	if err == nil {
-		err = t.runOn(file, c)
+		err = f(file)
 		c.segment.release(dir)
 	}
 	s.answers[dir].Inc()
@@ -139,9 +174,6 @@ func (t *transfer) run(c piece) (err error) {
 	if err != nil {
 		return fmt.Errorf("%s %d bytes at %d (segment file %d, offset %d) in %s: %w",
 			dir, len(c.p), c.segment.start+c.off, c.segment.number, c.off, s.opt.Dir, err)
-	}
-	if t.ended != nil {
-		t.ended(c.at, int64(len(c.p)))
 	}
 	return nil
 }

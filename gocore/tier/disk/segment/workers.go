@@ -25,10 +25,9 @@ func (w *workers) start() {
 	})
 }
 
-// call never waits: if the queue is full, all workers are busy.
-func (w *workers) call(t *transfer) {
-	calls := min(w.count, len(t.pieces)-1)
-	if calls <= 0 {
+// call asks so many workers at most to take part. It never waits: if the queue is full, all workers are busy.
+func (w *workers) call(t *transfer, calls int) {
+	if calls = min(calls, w.count); calls <= 0 {
 		return
 	}
 	w.start()
