@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -241,6 +242,13 @@ class Writer(Closing, StorageWriter):
         """Closes the store; a later save opens it again."""
         if self._store is not None:
             self._store.close()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Closes the store; after an error it does not wait for other ranks, which may not come."""
+        if self._store is not None:
+            self._store.__exit__(kind, error, trace)
 
     @staticmethod
     def _commit(store: Store, save: _Save, regions: Mapping[str, Any]) -> None:
