@@ -1,4 +1,4 @@
-"""A rank that saves or loads a checkpoint of DCP: ``dcp_rank.py save|load PATH REPORT DEVICE [ARCHIVE]``.
+"""A rank that saves or loads a checkpoint of DCP: ``dcp_rank.py save|load|fail PATH REPORT DEVICE [ARCHIVE]``.
 
 The variables are those of torchrun. DEVICE is cpu, or cuda: then each rank has a device of its own. What is saved goes
 on to ARCHIVE, if there is one.
@@ -72,6 +72,19 @@ def save() -> dict[str, Any]:
     return {"model": full(model.state_dict()), "optimizer": full(optimizer.state_dict())}
 
 
+def fail() -> dict[str, Any]:
+    """The last rank raises behind a save, while all have their writers open."""
+    archive = Destination(ARCHIVE[0], every=0.1)
+    try:
+        with Writer(PATH, host="32MiB", disk="256MiB", archive=archive, ranks=dist.group.WORLD) as writer:
+            dcp.save({"x": torch.zeros(9)}, storage_writer=writer, checkpoint_id="a")
+            if dist.get_rank() == dist.get_world_size() - 1:
+                raise ZeroDivisionError
+    except Exception as error:
+        return {"raised": type(error).__name__}
+    return {"raised": None}
+
+
 def load() -> dict[str, Any]:
     model, optimizer = trained(1)
     weights, moments = get_state_dict(model, optimizer)
@@ -120,7 +133,7 @@ def main() -> None:
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     dist.init_process_group("cpu:gloo,cuda:nccl" if DEVICE == "cuda" else "gloo")
     try:
-        found = {"save": save, "load": load}[ACTION]()
+        found = {"save": save, "load": load, "fail": fail}[ACTION]()
         Path(REPORT, f"{ACTION}-{os.environ['RANK']}.json").write_text(json.dumps(found))
     finally:
         dist.destroy_process_group()

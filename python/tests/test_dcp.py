@@ -512,6 +512,13 @@ def test_a_save_that_fails_on_a_rank_is_not_in_the_archive(tmp_path: Path) -> No
         assert load(archive, {"x": torch.ones(9)})["x"].sum() == 18
 
 
+def test_a_rank_that_an_error_ends_waits_for_no_other(tmp_path: Path) -> None:
+    """The last rank raises behind its first save; the others hear of it when they close."""
+    launch_ranks(Path(__file__).with_name("dcp_rank.py"), 2, "fail", tmp_path / "run", tmp_path, "cpu", tmp_path / "a")
+    said = [json.loads((tmp_path / f"fail-{rank}.json").read_text()) for rank in range(2)]
+    assert said == [{"raised": "RankFailed"}, {"raised": "ZeroDivisionError"}]
+
+
 def failing(*_: Any) -> None:
     raise RuntimeError("on purpose")
 
