@@ -215,6 +215,21 @@ def test_a_run_of_another_number_of_ranks_goes_on(tmp_path: Path, after: int) ->
             assert all(same(history.restore(step), rank, step) for step in steps)
 
 
+def test_fewer_ranks_that_go_on_with_their_stores_take_nothing_from_an_archive(tmp_path: Path) -> None:
+    archive = tmp_path / "archive"
+    stores = compute(tmp_path, 3, range(2))
+    push(stores, archive)
+    done = push(stores[:1], archive)
+    assert (done.keys, done.known) == (0, 2)
+    require(archive, 3, range(2))
+    compute(tmp_path, 1, [1, 2])  # one of the old keys is captured anew
+    done = push(stores[:1], archive)
+    assert (done.keys, done.known) == (2, 1)
+    with velocpy.open(archive, host="16MiB", mode="r") as store:
+        found = {step: store.history("forward").restore(step)["ranks"].tolist() for step in store.history("forward")}
+        assert found == {0: [0, 1, 2], 1: [0], 2: [0]}
+
+
 def test_what_not_all_ranks_have(tmp_path: Path) -> None:
     stores = compute(tmp_path, 2, [0])
     with velocpy.open(stores[1], **SIZES) as store:

@@ -17,7 +17,7 @@ from launching import launch_ranks
 
 import velocpy
 from velocpy import errors
-from velocpy.archive import Destination
+from velocpy.archive import Destination, part, push
 
 torch = pytest.importorskip("torch")
 
@@ -495,7 +495,7 @@ def test_a_process_saves_into_an_archive(tmp_path: Path, reduce: Any) -> None:
 
 
 def test_a_save_that_fails_on_a_rank_is_not_in_the_archive(tmp_path: Path) -> None:
-    """The next save of the same name is, although its ranks have captured different numbers of saves."""
+    """It fails before its commit. The next save of the same name is there."""
     archive = tmp_path / "archive"
     with writer(tmp_path / "run", archive=Destination(archive, every=0.05)) as to:
         save(to, {"x": torch.zeros(9)})
@@ -517,6 +517,71 @@ def test_a_rank_that_an_error_ends_waits_for_no_other(tmp_path: Path) -> None:
     launch_ranks(Path(__file__).with_name("dcp_rank.py"), 2, "fail", tmp_path / "run", tmp_path, "cpu", tmp_path / "a")
     said = [json.loads((tmp_path / f"fail-{rank}.json").read_text()) for rank in range(2)]
     assert said == [{"raised": "RankFailed"}, {"raised": "ZeroDivisionError"}]
+
+
+def test_fewer_ranks_go_on_and_the_archive_keeps_what_more_ranks_have_saved(tmp_path: Path) -> None:
+    """The process that goes on has the store of one of the ranks."""
+    run, archive = tmp_path / "run", tmp_path / "archive"
+    ranks(2, "save", run, tmp_path, "cpu", archive)
+    with writer(run, archive=archive) as to:
+        save(to, {"x": torch.ones(9)}, "new")
+    with Reader(archive) as reader:
+        assert reader.checkpoints() == ("first", "second", "third", "new")
+    assert load(archive, {"x": torch.zeros(9)}, "new")["x"].sum() == 9
+    (found,) = ranks(1, "load", archive, tmp_path)
+    assert found["same"] == dict.fromkeys(found["same"], True)
+    with velocpy.open(archive, mode="r") as store:
+        assert [len(store.history(part(layout.COMMITS, rank))) for rank in range(2)] == [4, 3]
+
+
+def test_a_save_without_its_tensors_does_not_count(tmp_path: Path) -> None:
+    """A push leaves out tensors that went, or are damaged; an older save of the same checkpoint is loaded then."""
+    archive = tmp_path / "archive"
+    with writer(tmp_path / "run", archive=archive) as to:
+        save(to, {"x": torch.zeros(9)})
+        assert to.store is not None
+        to.store.wait("archive", timeout=60)
+        save(to, {"x": torch.ones(9)})
+        to.store.wait("archive", timeout=60)
+    with velocpy.open(tmp_path / "more", host="16MiB", disk="64MiB") as store:
+        commit = {"checkpoint": "a", "coordinator": 0}
+        store.history(layout.COMMITS).checkpoint("a#broken", {"metadata": np.zeros(3, np.uint8)}, meta=commit)
+        store.history(layout.COMMITS).checkpoint("foreign", {"metadata": np.zeros(3, np.uint8)}, meta={"step": 1})
+        store.wait("disk")
+    push([tmp_path / "more"], archive)
+    with Reader(archive) as reader:
+        assert reader.checkpoints() == ("a",)
+    assert load(archive, {"x": torch.zeros(9)})["x"].sum() == 9
+
+
+def test_an_archive_lists_checkpoints_in_the_order_of_their_latest_saves(tmp_path: Path) -> None:
+    archive = tmp_path / "archive"
+    with writer(tmp_path / "run", archive=archive, keep=2) as to:
+        for value, name in enumerate("cabcd"):
+            save(to, {"x": torch.full((9,), float(value))}, name)
+            assert to.store is not None
+            to.store.wait("archive", timeout=60)
+            assert set(to.store.history(layout.COMMITS)) == set(to.store.history(layout.DATA))
+            assert len(to.store.history(layout.COMMITS)) <= 3
+    with Reader(archive) as reader:
+        assert reader.checkpoints() == ("a", "b", "c", "d")
+    assert load(archive, {"x": torch.zeros(9)}, "c")["x"][0] == 3
+
+
+def test_a_rank_that_does_not_come_is_waited_for_no_longer_than_is_said(tmp_path: Path) -> None:
+    class Silent:
+        rank, size = 0, 2
+
+        def all_gather(self, text: bytes) -> list[bytes]:
+            raise errors.WaitTimeout("on purpose")
+
+    with writer(tmp_path / "run", archive=tmp_path / "archive") as to:
+        assert to._together is not None
+        to._together._others = Silent()  # type: ignore[assignment]
+        with pytest.raises(errors.WaitTimeout):
+            to.set_up_storage_writer(True, rank=0)
+        with pytest.raises(errors.RankFailed, match="new Writer"):
+            to.set_up_storage_writer(True, rank=0)
 
 
 def failing(*_: Any) -> None:

@@ -16,6 +16,7 @@ from test_offload import OPERATIONS, drawn, same  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 from velocpy.offloading import space as spaces  # noqa: E402
+from velocpy.offloading.residency import Residency  # noqa: E402
 from velocpy.offloading.space import Space  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("frozen_imports")
@@ -291,6 +292,52 @@ def test_what_is_saved_last_stays_from_the_second_step_on(budget):
     assert stats["moved"] == (20 - budget // 1024 - 1) + 2 * (20 - stays - 1)  # the input is a leaf, which stays
     assert stats["fetched"] <= stats["moved"]
     context.close()
+
+
+def test_steps_that_grow_overlap_copies_and_work():
+    """What a longer step saves beyond the last one leaves as in a first step: few copies are waited for."""
+    context = OnStandIn(stash=8 * 1024, eagerness=1)
+    x = torch.ones(16, 16, requires_grad=True)
+    waits = []
+    for step in range(8):
+        before = context.stats()["waits"]
+        with context:
+            y = x
+            for _ in range(40 if step % 2 else 20):
+                y = y.sin()
+        waits.append(context.stats()["waits"] - before)
+        y.sum().backward()
+    assert max(waits[2:]) <= 12
+    context.close()
+
+
+def test_a_context_that_is_closed_in_a_backward_pass_maps_nothing_behind_that():
+    context = OnStandIn(stash=4 * 1024, eagerness=1)
+    x = torch.ones(16, 16, requires_grad=True)
+    for step in range(3):
+        with context:
+            y = x
+            for _ in range(12):
+                y = y.sin()
+        loss = y.sum()
+        if step == 2:
+            y.register_hook(lambda grad: context.close())
+        with contextlib.suppress(Exception):
+            torch.autograd.grad(loss, x, retain_graph=True)
+    assert context.closed
+    assert sum(slab.mapped for slab in context._slabs) == 0
+
+
+def test_a_budget_that_is_measured_is_steady_between_itself_and_what_stays():
+    account = Residency(lambda held: 1000, 1 << 30, stash=500, measured=True)
+    spares = []
+    for _ in range(8):
+        account.begin_step()
+        spares.append(account.spare)
+        if not account.spare:
+            account.save(1200)
+        account.alive = account.held = 0
+    assert set(spares[1:]) == {1500}
 
 
 def test_a_graph_that_is_kept_leaves_behind_its_backward_pass():

@@ -98,7 +98,7 @@ class Directory:
 
 
 class Archive:
-    """An archive. A save is in it as a whole: its commit comes with the parts of all ranks, behind their tensors."""
+    """An archive. A save counts if the tensors of all ranks that have committed it are there."""
 
     def __init__(self, path: str | Path, host: Size | None) -> None:
         self._path, self._host = path, host
@@ -117,18 +117,16 @@ class Archive:
         """Those of the latest save of this identifier, at the rank that was its coordinator."""
         if rank is not None:
             return None
-        commits = self._commits()
-        for save in reversed(list(commits)):
-            told = commits.meta(save) or {}
-            if told.get("checkpoint") == key:
-                return _packed(self._opened().history(part(COMMITS, told["coordinator"])), str(save))
+        for save, checkpoint, coordinator in reversed(list(self._saves())):
+            if checkpoint == key and self._is_whole(save):
+                return _packed(self._opened().history(part(COMMITS, coordinator)), save)
         return None
 
     def keys(self, *, by_itself: bool) -> Iterator[str]:
         """In the order of their latest saves."""
-        commits = self._commits()
-        latest = {str((commits.meta(save) or {}).get("checkpoint")): at for at, save in enumerate(commits)}
-        yield from [] if by_itself else sorted(latest, key=latest.__getitem__)
+        whole = [] if by_itself else [name for save, name, _ in self._saves() if self._is_whole(save)]
+        latest = {name: at for at, name in enumerate(whole)}
+        yield from sorted(latest, key=latest.__getitem__)
 
     def close(self) -> None:
         """Closes the archive."""
@@ -136,9 +134,34 @@ class Archive:
         if store is not None:
             store.close()
 
-    def _commits(self) -> Checkpoints:
-        """What rank 0 has said of each save: every run has a rank of this number."""
-        return self._opened().history(part(COMMITS, 0))
+    def _saves(self) -> Iterator[tuple[str, str, int]]:
+        """The saves that rank 0 has committed, which every run has: name, identifier of the checkpoint, coordinator."""
+        commits = self._opened().history(part(COMMITS, 0))
+        for save in commits:
+            told = commits.meta(save)
+            checkpoint, coordinator = (
+                (told.get(name) for name in ("checkpoint", "coordinator")) if told else (None, None)
+            )
+            if isinstance(checkpoint, str) and isinstance(coordinator, int):
+                yield str(save), checkpoint, coordinator
+
+    def _is_whole(self, save: str) -> bool:
+        """Whether the tensors of all ranks are there that have committed a save.
+
+        A push brings each key by itself: it leaves out tensors that are damaged on the disk of a rank, or that were
+        freed meanwhile.
+        """
+        committed, there = (self._ranks(name, save) for name in (COMMITS, DATA))
+        return committed is not None and committed == there
+
+    def _ranks(self, history: str, save: str) -> list[int] | None:
+        """The ranks of which the archive has a part of this key; None: it does not have the key."""
+        keys = self._opened().history(history)
+        if save not in keys:
+            return None
+        with keys.restore(save) as lease:
+            ranks: list[int] = lease["ranks"].tolist()
+        return ranks
 
     def _opened(self) -> Store:
         if self._store is None:

@@ -1,4 +1,4 @@
-"""What the ranks of a save agree about where their stores send to an archive."""
+"""The name that the ranks of a save agree about, where their stores send to an archive."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ import numpy as np
 
 from velocpy.archive import Destination
 from velocpy.archive.exchange import Exchange, own_exchange_of
-from velocpy.errors import InvalidArgument
+from velocpy.errors import InvalidArgument, RankFailed
 
 from .layout import COMMITS, DATA
 
+#: Seconds that a rank waits for the others before a save, where nothing else is said.
+_PATIENCE = 600.0
+
 
 class Agreed(NamedTuple):
-    """What all ranks know of a save."""
+    """A save, as all ranks know it."""
 
     #: Its name: the key of the tensors of every rank, and of what commits them.
     save: str
@@ -26,7 +29,7 @@ class Agreed(NamedTuple):
     coordinator: int
 
     def commit(self, checkpoint: str) -> dict[str, Any]:
-        """What each rank says of the save in the history of commits, beside the metadata of the coordinator."""
+        """The meta of each rank's checkpoint in the history of commits."""
         return {"checkpoint": checkpoint, "coordinator": self.coordinator}
 
 
@@ -51,6 +54,7 @@ class Together:
         self.to = dataclasses.replace(to, histories=(DATA, COMMITS))
         self.ranks = ranks
         self._others: Exchange | None = None
+        self._broken = False
 
     def agree(self, rank: int, coordinator: bool, key: str) -> Agreed:
         """The name of the save that all ranks begin. All of them make this call.
@@ -60,12 +64,20 @@ class Together:
         InvalidArgument
             The ranks are others than those that DCP saves with, or they save different checkpoints.
         RankFailed, WaitTimeout
-            Another rank did not come.
+            Another rank did not come, now or in an earlier save. The ranks cannot agree any more.
         """
-        if self._others is None:
-            self._others = own_exchange_of(self.ranks, self.to._patience())
+        if self._broken:
+            raise RankFailed(
+                "the ranks have not come together for an earlier save, and cannot agree any more. Nothing was saved. "
+                "Make a new Writer on all ranks."
+            )
+        self._broken = True  # until all have come
         said = {"rank": rank, "coordinator": coordinator, "key": key, "name": uuid.uuid4().hex}
+        if self._others is None:
+            patience = self.to._patience()
+            self._others = own_exchange_of(self.ranks, _PATIENCE if patience is None else patience)
         told = [json.loads(each) for each in self._others.all_gather(json.dumps(said).encode())]
+        self._broken = False
         ranks, leaders = [each["rank"] for each in told], [each["rank"] for each in told if each["coordinator"]]
         if ranks != list(range(len(told))) or len(leaders) != 1:
             raise InvalidArgument(
@@ -80,5 +92,5 @@ class Together:
         return Agreed(f"{key}#{told[0]['name']}", leaders[0])
 
 
-#: What a rank has in a save that brings nothing of it: keys of an archive have a part of every rank.
+#: The regions of a rank that has no tensors of a save: keys of an archive have a part of every rank.
 NOTHING = {"nothing": np.empty(0, np.uint8)}

@@ -84,7 +84,9 @@ class Writer(Closing, StorageWriter):
         As for `velocpy.open`: what is saved goes on to an archive in the background, as a whole or not at all, and a
         `Reader` of the archive loads it. ``ranks`` is a process group of gloo with the ranks that save together; a
         process that saves alone leaves it out. All of these ranks call `close`, which waits until everything is there;
-        ``writer.store.wait("archive")`` waits before. What ``keep=`` frees on the disk stays in the archive.
+        ``writer.store.wait("archive")`` waits before. What ``keep=`` frees on the disk stays in the archive. Before
+        each save the ranks agree about its name. A rank that waits for the others for `Destination.timeout` seconds, or
+        ten minutes, raises `WaitTimeout`; make a new writer then.
 
     Examples
     --------
@@ -283,9 +285,13 @@ class Writer(Closing, StorageWriter):
         if needed is not None:
             for save in old:
                 if save not in needed:
-                    store.history(DATA).drop(save)
                     if self._together is not None:
                         store.history(COMMITS).drop(save)
+                    store.history(DATA).drop(save)
+        if self._together is not None:  # of a process that died between the two
+            data, commits = store.history(DATA), store.history(COMMITS)
+            for save in [str(save) for save in commits if save not in data]:
+                commits.drop(save)
 
     def _needed(self, own: Store) -> set[str] | None:
         """The saves that metadata at any rank in this rank's directory name; None: there are no metadata."""

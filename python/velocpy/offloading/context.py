@@ -101,7 +101,7 @@ class offload:  # noqa: N801  # in lower case, as PyTorch's own context managers
         beyond that. As many may be on their way back. From the second step on, as many stay that are saved last: the
         backward pass finds them on the device anyway. None: 512 MiB, or less on a device of less than 32 GiB.
     max_fwd_stash_size
-        Storages that may be leaving at once. None: any number.
+        Storages that may be leaving at once; with a number, those saved last leave, too. None: any number.
     use_pin_memory
         False: host memory is not pinned. Copies then make the host wait.
     use_streams

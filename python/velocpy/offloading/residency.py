@@ -87,7 +87,7 @@ class Residency:
     def begin_step(self) -> None:
         """A forward pass begins: the last one has told how many bytes there will be."""
         self._budget = None
-        self.tail = self.stash if self.peak else 0
+        self.tail = self.stash if self.peak or self.spare else 0
         self.to_move = max(0, self.peak - self.budget - self.tail)
         self.spread = _SPREAD * self.peak
         self.spare = self.budget + self.tail if self.measured and not self.to_move and not self.outgrown else 0

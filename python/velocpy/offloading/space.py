@@ -117,6 +117,7 @@ class Space:
         self._surprises = 0
         self._generation = 0
         self._unpacked = False
+        self._closed = False
 
     # --- the forward pass
 
@@ -166,6 +167,7 @@ class Space:
         else:
             self._staying.append(reference)
         if residency.excess > 0:
+            residency.tail = 0  # more is saved than the last step has told: copies and work are to overlap again
             self._send_oldest()
         if self._leaving:
             self._release_sent()
@@ -203,6 +205,8 @@ class Space:
 
     def _send_oldest(self) -> None:
         residency = self.residency
+        if not self.transport.usable():
+            return
         while residency.excess > 0 and self._staying:
             block = self._staying.popleft()()
             if block is not None and not block.away and not block.stuck:
@@ -308,7 +312,7 @@ class Space:
         return tensor
 
     def _stop_asking(self) -> None:
-        """Another node asks: what this one has asked for may be dropped."""
+        """Another node asks: blocks that this one has asked for may be dropped."""
         self._clean.extend(self._asking)
         self._asking.clear()
         self._asking_bytes = 0
@@ -357,7 +361,7 @@ class Space:
                 self._release(block)
         self._bury()
         self.residency.tail = 0  # the next pass over a graph that is kept may come late, or never
-        if self.residency.excess > 0:
+        if self.residency.excess > 0 and not self._closed:
             self._send_oldest()
 
     def _skip_to(self, block: Block, node: int) -> None:
@@ -477,7 +481,8 @@ class Space:
             self._lingering = staying
 
     def close(self) -> None:
-        """Waits for all copies."""
+        """Waits for all copies. A backward pass that still runs sends nothing."""
+        self._closed = True
         self.transport.close()
         self._bury()
 

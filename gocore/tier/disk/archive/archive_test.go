@@ -259,7 +259,8 @@ func contentsOf(view *durable.View) (archived, error) {
 	return all, nil
 }
 
-// complete is what an archive has to have when all keys of the ranks have been brought that each of them has.
+// complete is what an archive has to have when all keys of the ranks have been brought that each of them has. A key of which these have the parts that the archive
+// has, as a run of fewer ranks does that goes on with their stores, keeps the parts of all others.
 func (r *run) complete(before archived) archived {
 	all := archived{}
 	for at, parts := range before {
@@ -272,7 +273,12 @@ func (r *run) complete(before archived) archived {
 				parts[rank] = s
 			}
 		}
-		if len(parts) == len(r.has) {
+		same := len(before[at]) > 0
+		for rank, s := range parts {
+			had, ok := before[at][rank]
+			same = same && ok && had == s
+		}
+		if len(parts) == len(r.has) && !same {
 			all[at] = parts
 		}
 	}

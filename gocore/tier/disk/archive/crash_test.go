@@ -17,7 +17,8 @@ import (
 )
 
 // grown is a run whose ranks have put keys 0 to 3, pushed them, replaced two of them, dropped one and put another. before and after are what the archive has
-// before the second push and behind it. In the second push, one rank is missing and so is its part of the replaced keys.
+// before the second push and behind it. In the second push, one rank is missing and so is its part of the replaced keys; of those
+// that are as they were the archive keeps it.
 func grown(t *testing.T) (r *run, before, after archived) {
 	r = newRun(t, 3)
 	key := func(n int64) place { return place{"forward", model.NumberKey(n)} }

@@ -73,7 +73,7 @@ func (p *Push) next(files int) (batch []*task, err error) {
 	return batch, nil
 }
 
-// look finds the parts of a key, and what the archive lacks of them. there tells that it lacks nothing. Rooms of objects that another part of the batch
+// look finds the parts of a key, and what the archive lacks of them. there tells that it lacks nothing of the version that these parts are of. Rooms of objects that another part of the batch
 // brings are in planned.
 func (p *Push) look(t *task, planned map[object]bool) (there bool, err error) {
 	p.guard.Lock()
@@ -105,12 +105,15 @@ func (p *Push) look(t *task, planned map[object]bool) (there bool, err error) {
 	}
 	having := p.having(t)
 	t.stale = nil
+	if there && p.hasList(t, having) { // with parts of more ranks, perhaps: these parts are of that version, so a run of fewer ranks has kept them
+		return true, nil
+	}
 	for _, n := range having {
 		if _, has := slices.BinarySearch(numbers, n); !has {
 			t.stale = append(t.stale, n)
 		}
 	}
-	return there && slices.Equal(having, numbers) && p.hasList(t, numbers), nil
+	return false, nil
 }
 
 // has tells whether the archive has this version of a part. Rows with the same checksums, of captures at the same time, have the same bytes. Without checksums the
