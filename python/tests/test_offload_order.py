@@ -295,11 +295,11 @@ def test_what_is_saved_last_stays_from_the_second_step_on(budget):
 
 
 def test_steps_that_grow_overlap_copies_and_work():
-    """What a longer step saves beyond the last one leaves as in a first step: few copies are waited for."""
-    context = OnStandIn(stash=8 * 1024, eagerness=1)
+    """What a longer step saves beyond the last one leaves as in a first step: not every copy is waited for."""
+    context = OnStandIn(stash=8 * 1024, eagerness=0.5, seed=1, budget=4 * 1024)
     x = torch.ones(16, 16, requires_grad=True)
     waits = []
-    for step in range(8):
+    for step in range(12):
         before = context.stats()["waits"]
         with context:
             y = x
@@ -307,7 +307,7 @@ def test_steps_that_grow_overlap_copies_and_work():
                 y = y.sin()
         waits.append(context.stats()["waits"] - before)
         y.sum().backward()
-    assert max(waits[2:]) <= 12
+    assert sum(waits[3::2]) < 5 * 19  # of 27 copies each
     context.close()
 
 
@@ -316,16 +316,14 @@ def test_a_context_that_is_closed_in_a_backward_pass_maps_nothing_behind_that():
     x = torch.ones(16, 16, requires_grad=True)
     for step in range(3):
         with context:
-            y = x
-            for _ in range(12):
+            y = first = x.sin()
+            for _ in range(9):
                 y = y.sin()
-        loss = y.sum()
         if step == 2:
-            y.register_hook(lambda grad: context.close())
-        with contextlib.suppress(Exception):
-            torch.autograd.grad(loss, x, retain_graph=True)
+            first.register_hook(lambda grad: context.close())
+        torch.autograd.grad(y.sum(), x, retain_graph=step == 2)
     assert context.closed
-    assert sum(slab.mapped for slab in context._slabs) == 0
+    assert context.transport.slab.mapped == 0
 
 
 def test_a_budget_that_is_measured_is_steady_between_itself_and_what_stays():
