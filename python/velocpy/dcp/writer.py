@@ -65,8 +65,9 @@ class Writer(Closing, StorageWriter):
 
     Tensors go to the disk from where they are, without a copy in host memory unless they are reduced or lie on a
     device. ``dcp.save`` returns when all of them are durable and the checkpoint is complete. With ``dcp.async_save``
-    that happens in its thread; several of them may be in progress. Only one writer at a time can have the store of a
-    rank open: the save of another one raises `StoreLocked`, which DCP reports within its ``CheckpointException``.
+    that happens in its thread; where one process saves alone, several of them may be in progress. Only one writer at a
+    time can have the store of a rank open: the save of another one raises `StoreLocked`, which DCP reports within its
+    ``CheckpointException``.
 
     Parameters
     ----------
