@@ -21,7 +21,7 @@ from velocpy.errors import CheckpointNotFound, CorruptCheckpoint, InvalidArgumen
 from velocpy.history import Checkpoints
 
 from .layout import Place, key_of, unpacked
-from .places import At, place_of
+from .saved import Saved, saved_at
 
 
 class Reader(Closing, StorageReader):
@@ -43,7 +43,7 @@ class Reader(Closing, StorageReader):
         super().__init__()
         self._path, self._host = path, host
         self._key = key_of(None)
-        self._at: At | None = None
+        self._saved: Saved | None = None
         self._places: dict[Any, Place] = {}
         self._stored: dict[str, Any] = {}
         self._load = ""
@@ -59,8 +59,8 @@ class Reader(Closing, StorageReader):
         They are those of the last `reset`, or of the first call after `close`. One that was saved with
         ``use_collectives=False`` is among them as soon as one rank has completed its part.
         """
-        at = self._place()
-        return tuple(dict.fromkeys([*at.keys(by_itself=True), *at.keys(by_itself=False)]))
+        saved = self._opened()
+        return tuple(dict.fromkeys([*saved.keys(by_itself=True), *saved.keys(by_itself=False)]))
 
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
         """DCP's metadata of the checkpoint; with ``rank=``, those that this rank saved with ``use_collectives=False``.
@@ -70,9 +70,9 @@ class Reader(Closing, StorageReader):
         CheckpointNotFound
             There is none, or it was not completed; the text has those that there are.
         """
-        own, at = kwargs.get("rank"), self._place()
-        if (packed := at.metadata(self._key, own)) is None:
-            there = ", ".join(map(repr, dict.fromkeys(at.keys(by_itself=own is not None)))) or "none"
+        own, saved = kwargs.get("rank"), self._opened()
+        if (packed := saved.metadata(self._key, own)) is None:
+            there = ", ".join(map(repr, dict.fromkeys(saved.keys(by_itself=own is not None)))) or "none"
             raise CheckpointNotFound(
                 f"there is no complete checkpoint {self._key!r} in {os.fspath(self._path)!r}; there are: {there}.",
                 key=self._key,
@@ -114,7 +114,7 @@ class Reader(Closing, StorageReader):
             place = self._places[item.storage_index]
             items[place.rank, place.save].append(item)
         for (rank, save), some in items.items():
-            self._read(self._place().data(rank), save, some, planner)
+            self._read(self._opened().data(rank), save, some, planner)
         future: Future[None] = Future()
         future.set_result(None)
         return future
@@ -127,19 +127,19 @@ class Reader(Closing, StorageReader):
     @property
     def read_nbytes(self) -> int:
         """Bytes that were read from disks, or from a bucket, since the last `reset`: by this rank, for all loads."""
-        stores = [] if self._at is None else self._at.stores
+        stores = [] if self._saved is None else self._saved.stores
         return sum(int(store.stats()["tiers"]["disk"]["read_bytes"]) for store in stores)
 
     def close(self) -> None:
         """Closes the stores; a later call opens them again."""
-        at, self._at = self._at, None
-        if at is not None:
-            at.close()
+        saved, self._saved = self._saved, None
+        if saved is not None:
+            saved.close()
 
-    def _place(self) -> At:
-        if self._at is None:
-            self._at = place_of(self._path, self._host)
-        return self._at
+    def _opened(self) -> Saved:
+        if self._saved is None:
+            self._saved = saved_at(self._path, self._host)
+        return self._saved
 
     def _read(self, history: Checkpoints, save: str, items: Iterable[ReadItem], planner: LoadPlanner) -> None:
         tensors = []

@@ -1,4 +1,4 @@
-"""Where a `Reader` finds checkpoints: in the stores of ranks, or in an archive that has the parts of all ranks."""
+"""Checkpoints that a `Writer` has saved: in the stores of ranks, or in an archive that has the parts of all ranks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from velocpy.store import Store
 from .layout import COMMITS, DATA, LOCAL, METADATA, directory_of, ranks_of
 
 
-class At(Protocol):
+class Saved(Protocol):
     """Checkpoints of a `Writer`, as they were when they were first asked for."""
 
     @property
@@ -38,7 +38,7 @@ class At(Protocol):
         """Closes the stores; a later call opens them again."""
 
 
-def place_of(path: str | os.PathLike[str], host: Size | None) -> At:
+def saved_at(path: str | os.PathLike[str], host: Size | None) -> Saved:
     """The checkpoints that a path names: a directory with the stores of ranks, or an archive."""
     if buckets.is_place(path):
         return Archive(os.fspath(path), host)
